@@ -1,0 +1,69 @@
+"""Channels as the command line declares them, and the environment that leads a program to them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlsplit
+
+from abs_replay.errors import UsageError
+from abs_replay.exchange import Channel, Role, Upstream
+
+KNOWN_MODELS = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
+
+# SDKs read these; a base URL leads the SDK to the listener of the first model channel.
+SDK_VARIABLES = ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
+
+
+def parse_upstream(role: Role, text: str) -> Upstream:
+    """Read `URL`, `NAME=URL` or a known model's name; raises `UsageError` where it is none."""
+    name, _, url = text.partition("=") if re.match(r"[^/:?]+=", text) else ("", "", text)
+    if role is Role.LLM and url in KNOWN_MODELS:
+        name, url = name or url, KNOWN_MODELS[url]
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        known = f", or one of {', '.join(KNOWN_MODELS)}" if role is Role.LLM else ""
+        raise UsageError(f"--{role} {text!r}: expected URL or NAME=URL with http:// or https://{known}")
+    return Upstream(Channel(role, name.strip() or role.value), url)
+
+
+def distinct(upstreams: Sequence[Upstream]) -> tuple[Upstream, ...]:
+    """Refuse two channels of one role and name; they could not be told apart in replay."""
+    seen: set[Channel] = set()
+    for upstream in upstreams:
+        if upstream.channel in seen:
+            raise UsageError(
+                f"two channels are called {upstream.channel}: name them, --{upstream.channel.role} NAME=URL"
+            )
+        seen.add(upstream.channel)
+    return tuple(upstreams)
+
+
+def base_path(upstream: Upstream) -> str:
+    """The path that an upstream's listener keeps: `/v1` of `http://h:1/v1`."""
+    return urlsplit(upstream.url).path.rstrip("/")
+
+
+def variable(channel: Channel) -> str:
+    """The variable of a channel: `ABS_LLM_URL`, `ABS_TOOL_ORDER_MCP_URL`."""
+    words = [channel.role.value] if channel.name == channel.role.value else [channel.role.value, channel.name]
+    return "ABS_" + re.sub(r"[^A-Z0-9]+", "_", " ".join(words).upper()).strip("_") + "_URL"
+
+
+def environment(addresses: Mapping[Channel, str]) -> dict[str, str]:
+    """The variables that lead a program to these base URLs, those of the SDKs included."""
+    result = {variable(channel): url for channel, url in addresses.items()}
+    for role in Role:
+        of_role = [url for channel, url in addresses.items() if channel.role is role]
+        if len(of_role) == 1:
+            result.setdefault(f"ABS_{role.value.upper()}_URL", of_role[0])
+    models = [(channel, url) for channel, url in addresses.items() if channel.role is Role.LLM]
+    for name in SDK_VARIABLES if models else ():
+        vendor = {"OPENAI_BASE_URL": "openai", "ANTHROPIC_BASE_URL": "anthropic"}.get(name, "gemini")
+        named = [url for channel, url in models if channel.name == vendor]
+        others = [url for channel, url in models if channel.name not in KNOWN_MODELS]
+        if named or others:
+            result[name] = (named or others)[0]
+    return result

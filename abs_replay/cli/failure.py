@@ -1,0 +1,68 @@
+"""How a command ends when something is wrong: one line each, status 2, JSON where JSON was asked."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from abs_replay.errors import AbsReplayError, Problem, SpecError
+
+
+def run(group: click.Group, arguments: Sequence[str]) -> int:
+    """Call the command line and give its exit status (SEMANTICS R3)."""
+    try:
+        status = group.main(args=list(arguments), prog_name="abs", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except click.Abort:
+        return 130
+    except click.ClickException as error:
+        return _report_usage(error, arguments)
+    except AbsReplayError as error:
+        return _report(error, arguments)
+    except BrokenPipeError:
+        # The reader went away (`abs ls | head`); Python would complain again while exiting.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    return any(
+        word == "--format=json" or (word, following) == ("--format", "json") for word, following in pairs
+    )
+
+
+def _report_usage(error: click.ClickException, arguments: Sequence[str]) -> int:
+    if _wants_json(arguments):
+        _print_json({"result": "usage", "problems": [{"message": error.format_message()}]})
+    error.show()
+    return 2
+
+
+def _report(error: AbsReplayError, arguments: Sequence[str]) -> int:
+    if _wants_json(arguments):
+        invalid = isinstance(error, SpecError)
+        problems = error.problems if isinstance(error, SpecError) else (Problem(str(error)),)
+        _print_json(
+            {
+                "result": "invalid" if invalid else "usage",
+                "problems": [_as_json(p, invalid) for p in problems],
+            }
+        )
+    click.echo(str(error) if isinstance(error, SpecError) else f"abs: {error}", err=True)
+    return error.exit_status
+
+
+def _as_json(problem: Problem, placed: bool) -> dict[str, object]:
+    if not placed:
+        return {"message": problem.message}
+    return {"file": problem.file, "line": problem.line, "path": problem.path, "message": problem.message}
+
+
+def _print_json(value: object) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))

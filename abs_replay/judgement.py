@@ -1,0 +1,40 @@
+"""Questions that only a judge can answer, their answers, and whoever gives them.
+
+The evaluator never asks. It says what it would ask, as `Question`s; the shell finds the
+answers and evaluates again (DESIGN §2, second idea).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from abs_replay.exact_json import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What one judged rule needs to know. `digest` names everything the answer depends on."""
+
+    digest: str
+    at: str
+    type: str
+    criteria: str | None
+    evidence: Json
+    adapter: str | None = None
+    prompt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A judge's answer, 0 to 1, or the reason why there is none."""
+
+    score: float | None
+    reason: str
+    judge: str
+    error: str | None = None
+
+
+class Judge(Protocol):
+    """Anything that answers questions in bulk, by their digests."""
+
+    def ask(self, questions: Sequence[Question]) -> Mapping[str, Answer]: ...

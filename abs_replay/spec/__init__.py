@@ -1,0 +1,1 @@
+"""ABS documents: what an author wrote, checked, expanded, and resolved for one trace."""

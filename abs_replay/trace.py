@@ -1,0 +1,66 @@
+"""What was observed in one conversation: an ordered list of steps (FORMATS, trace file)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from abs_replay.exact_json import Json
+
+
+class Visibility(StrEnum):
+    """Whether the user could see a step; internal steps take no part in aligning (SEMANTICS A13)."""
+
+    USER = "user"
+    INTERNAL = "internal"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The exchange that shows a step, and the place in it (`response.choices[0].message`)."""
+
+    exchange: str
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the model's own answer counts them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One observed entry. Times are ms after the trace's start. Absent content is null (A6)."""
+
+    seq: int
+    actor: str
+    action: str
+    target: str | None = None
+    content: Json = None
+    arguments: Json = None
+    call_id: str | None = None
+    at_ms: float | None = None
+    duration_ms: float | None = None
+    visibility: Visibility = Visibility.USER
+    parallel_group: str | None = None
+    sources: tuple[Source, ...] = ()
+    model: str | None = None
+    usage: Usage | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A conversation as observed; `session` names the session it plays, `bindings` its data row."""
+
+    id: str
+    steps: tuple[Step, ...]
+    session: str | None = None
+    recording: str | None = None
+    started_at: float | None = None
+    bindings: Mapping[str, Json] = field(default_factory=dict)
+    vars: Mapping[str, Json] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    agent_version: str | None = None

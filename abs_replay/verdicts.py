@@ -1,0 +1,123 @@
+"""What an evaluation came to: verdicts, one run of a session over a trace, the report of many.
+
+Field names are those of FORMATS ("Report"); statuses those of SEMANTICS R1.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from abs_replay.exact_json import Json
+from abs_replay.judgement import Question
+
+
+class Status(StrEnum):
+    """How one evaluation ended. `PENDING` is never reported: it waits for an answer."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    INCONCLUSIVE = "inconclusive"
+    ERROR = "error"
+    NOT_EVALUABLE = "not_evaluable"
+    SKIPPED = "skipped"
+    PENDING = "pending"
+
+
+class StepStatus(StrEnum):
+    """What became of one expected behavior."""
+
+    SENT = "sent"
+    MISSING = "missing"
+    MATCHED = "matched"
+    UNMATCHED = "unmatched"
+    SKIPPED = "skipped"
+    ERROR = "error"
+
+
+class Result(StrEnum):
+    """What a run, or a report, came to."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One evaluation, decided. `evidence` holds the `seq` of the steps that it looked at."""
+
+    at: str
+    type: str
+    status: Status
+    reason: str
+    score: float | None = None
+    threshold: float | None = None
+    blocking: bool = False
+    evidence: tuple[int, ...] = ()
+    children: tuple["Verdict", ...] = ()
+    judge: str | None = None
+    cached: bool = False
+    duration_ms: float = 0.0
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviorResult:
+    """One expected behavior with the observed step (`seq`) that it took. `near` explains an
+    unmatched one: the step that came closest and what did not fit."""
+
+    at: str
+    actor: str
+    action: str
+    status: StepStatus
+    id: str | None = None
+    target: str | None = None
+    content: Json = None
+    step: int | None = None
+    differs: bool = False
+    near: str | None = None
+    evaluations: tuple[Verdict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One session over one trace. `questions` are those that a judge has yet to answer."""
+
+    session: str
+    file: str | None
+    trace: str
+    result: Result
+    steps: tuple[BehaviorResult, ...]
+    chain_evaluations: tuple[Verdict, ...] = ()
+    extra: tuple[int, ...] = ()
+    agent: str | None = None
+    row: int | None = None
+    bindings: dict[str, Json] = field(default_factory=dict)
+    questions: tuple[Question, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return self.result is Result.PASSED
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Every top-level verdict: those of the steps in order, then the chain's."""
+        of_steps = tuple(verdict for step in self.steps for verdict in step.evaluations)
+        return of_steps + self.chain_evaluations
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Many runs; `grading` is the id under which they were kept, if they were."""
+
+    runs: tuple[Run, ...]
+    grading: str | None = None
+    warnings: tuple[Json, ...] = ()
+    ungraded_sessions: tuple[str, ...] = ()
+    carried: frozenset[tuple[str, str, str]] = frozenset()  # (session, trace, at): equal to last time's
+
+    @property
+    def result(self) -> Result:
+        """The worst of the runs: failed over error over passed (FORMATS)."""
+        seen = {run.result for run in self.runs}
+        worst = (Result.FAILED, Result.ERROR)
+        return next((result for result in worst if result in seen), Result.PASSED)
