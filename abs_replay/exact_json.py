@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-type Json = None | bool | int | float | Decimal | str | Sequence["Json"] | Mapping[str, "Json"]
+type Json = bool | int | float | Decimal | str | Sequence["Json"] | Mapping[str, "Json"] | None
 
 
 class Number(Decimal):

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 
 import click
 
@@ -31,10 +32,7 @@ def run(group: click.Group, arguments: Sequence[str]) -> int:
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
-    return any(
-        word == "--format=json" or (word, following) == ("--format", "json") for word, following in pairs
-    )
+    return "--format=json" in arguments or ("--format", "json") in pairwise(arguments)
 
 
 def _report_usage(error: click.ClickException, arguments: Sequence[str]) -> int:
