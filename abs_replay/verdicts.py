@@ -121,3 +121,13 @@ class Report:
         seen = {run.result for run in self.runs}
         worst = (Result.FAILED, Result.ERROR)
         return next((result for result in worst if result in seen), Result.PASSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Grading:
+    """One pass over traces, kept. `files` maps each session file to the sha256 of its bytes."""
+
+    id: str
+    made_at: float
+    report: Report
+    files: dict[str, str] = field(default_factory=dict)
