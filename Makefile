@@ -1,0 +1,53 @@
+# Each target makes its own .venv from a clean clone. Python 3.12 or newer; name another with PYTHON=...
+SHELL := /bin/sh
+PYTHON ?= $(shell for name in python3.12 python3.13 python3.14 python3 python; do \
+	$$name -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$name && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-input
+
+.PHONY: help demo test check format lock bench clean
+
+help:
+	@echo "make demo    record, replay, grade, edit, grade again: the whole path on real processes"
+	@echo "make test    the whole test suite"
+	@echo "make check   lint, types and import contracts"
+	@echo "make bench   the numbers, as ratios against peers in the same run"
+	@echo "make lock    resolve the versions in constraints.txt anew"
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "abs-replay needs Python 3.12 or newer: make PYTHON=/path/to/python3.12" >&2; exit 2; }
+	@echo "installing into $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --constraint constraints.txt --upgrade pip
+	@$(PIP) install --constraint constraints.txt --editable '.[record]' --group dev
+	@touch $@
+
+demo: $(VENV)/.installed
+	@$(BIN)/python fixtures/agent/demo.py
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest -q $(TESTS)
+
+check: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed
+	$(BIN)/python -m benchmarks
+
+lock:
+	@rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
+	@$(VENV)-lock/bin/python -m pip --disable-pip-version-check --quiet install --upgrade pip
+	@$(VENV)-lock/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[record]' --group dev
+	@$(VENV)-lock/bin/python -m pip --disable-pip-version-check freeze --all --exclude-editable > constraints.txt
+	@rm -rf $(VENV)-lock && echo "constraints.txt: $$(wc -l < constraints.txt) versions"
+
+clean:
+	rm -rf $(VENV) $(VENV)-lock .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,88 @@
+"""The house stands as drawn: layers, sizes, registries, cold imports."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from abs_replay.cli import COMMANDS, cli
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "abs_replay"
+HEAVY = ("mitmproxy", "duckdb", "openai", "uvicorn")
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def functions() -> Iterator[tuple[int, str]]:
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert node.end_lineno is not None
+                yield node.end_lineno - node.lineno + 1, f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+
+
+def test_no_module_is_longer_than_300_lines() -> None:
+    long = {str(path.relative_to(ROOT)): count for path in modules() if (count := len(path.open().readlines())) > 300}
+
+    assert long == {}
+
+
+def test_no_function_is_longer_than_60_lines_and_most_are_short() -> None:
+    sizes = sorted(functions())
+
+    assert [where for size, where in sizes if size > 60] == []
+    assert sizes[int(len(sizes) * 0.9)][0] <= 30
+    assert sizes[len(sizes) // 2][0] <= 10
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [str(path.relative_to(ROOT)) for path in modules() if not ast.get_docstring(ast.parse(path.read_text()))]
+
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(name: str) -> None:
+    command = import_module(COMMANDS[name][0]).command
+    assert isinstance(command, click.Command)
+
+    result = CliRunner().invoke(cli, [name, "--help"])
+
+    assert result.exit_code == 0
+    assert f"abs {name}" in result.output.split("\n", 2)[2], "an example stands in the help text"
+
+
+def test_help_loads_nothing_heavy() -> None:
+    program = "import sys; from abs_replay.cli import cli; cli.main(['--help'], standalone_mode=False)"
+
+    assert loaded_by(program) == []
+
+
+def test_loading_any_command_module_loads_nothing_heavy() -> None:
+    for module, _ in COMMANDS.values():
+        assert loaded_by(f"import sys, {module}") == [], module
+
+
+def loaded_by(program: str) -> list[str]:
+    report = f"print('loaded', *[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    run = subprocess.run(
+        [sys.executable, "-c", f"{program}\n{report}"], capture_output=True, text=True, timeout=60, check=True
+    )
+    return run.stderr.strip().splitlines()[-1].split()[1:]
+
+
+def test_the_decoders_contract_names_every_decoder() -> None:
+    contract = (ROOT / ".importlinter").read_text(encoding="utf-8")
+    decoders = import_module("abs_replay.decoders").DECODERS
+
+    for decoder in decoders:
+        assert f"    {decoder.__name__}\n" in contract
