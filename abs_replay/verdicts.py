@@ -58,6 +58,7 @@ class Verdict:
     cached: bool = False
     duration_ms: float = 0.0
     fingerprint: str = ""
+    label: str = ""  # the rule in words, for people: `contains "on the way"`
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ class Run:
     row: int | None = None
     bindings: dict[str, Json] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()
+    extra_labels: tuple[str, ...] = ()  # what was seen at each step of `extra`, for people
 
     @property
     def passed(self) -> bool:

@@ -1,0 +1,37 @@
+"""What every test may use: where the shared cases lie, and golden files."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+SHARED = Path(os.environ.get("ABS_SHARED", REPOSITORY.parent / "shared"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite golden files with what was produced")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of shared cases; the test is skipped where there is none."""
+    if not SHARED.is_dir():
+        pytest.skip(f"no shared cases at {SHARED}; set ABS_SHARED")
+    return SHARED
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare text with a file under `fixtures/`, or write that file with `--update-golden`."""
+
+    def check(name: str, text: str) -> None:
+        path = REPOSITORY / "fixtures" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"no golden file {path}; make it with --update-golden"
+        assert text == path.read_text(encoding="utf-8")
+
+    return check
