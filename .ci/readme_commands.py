@@ -46,7 +46,9 @@ def main() -> int:
         print(f"{sys.argv[1]}: no sh block holds a command", file=sys.stderr)
         return 1
     environment = os.environ | {"CI": "true"}
-    return subprocess.run(["bash", "-c", script(markdown)], env=environment, timeout=600, check=False).returncode
+    return subprocess.run(
+        ["bash", "-c", script(markdown)], env=environment, timeout=600, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

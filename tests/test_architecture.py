@@ -31,7 +31,11 @@ def functions() -> Iterator[tuple[int, str]]:
 
 
 def test_no_module_is_longer_than_300_lines() -> None:
-    long = {str(path.relative_to(ROOT)): count for path in modules() if (count := len(path.open().readlines())) > 300}
+    long = {
+        str(path.relative_to(ROOT)): count
+        for path in modules()
+        if (count := len(path.open().readlines())) > 300
+    }
 
     assert long == {}
 
@@ -45,7 +49,11 @@ def test_no_function_is_longer_than_60_lines_and_most_are_short() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    silent = [str(path.relative_to(ROOT)) for path in modules() if not ast.get_docstring(ast.parse(path.read_text()))]
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in modules()
+        if not ast.get_docstring(ast.parse(path.read_text()))
+    ]
 
     assert silent == []
 

@@ -1,0 +1,78 @@
+"""The origin that is recorded: 8 KB of varied text for a POST, and event streams that carry their send times.
+
+`python -m benchmarks.upstream PORT`
+"""
+
+import asyncio
+import json
+import random
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import uvicorn
+
+WORDS = [
+    bytes(random.Random(n).choices(b"abcdefghijklmnopqrstuvwxyz", k=3 + n % 8)).decode() for n in range(3000)
+]
+
+
+def text(seed: int, size: int) -> str:
+    """Give `size` characters of words, the same for the same seed."""
+    choice = random.Random(seed)
+    return " ".join(choice.choices(WORDS, k=size // 5))[:size]
+
+
+def question(seed: int, size: int = 4000) -> bytes:
+    """Give the body of one chat request of about `size` bytes."""
+    messages = [{"role": "user", "content": text(seed, size)}]
+    return json.dumps({"model": "m-1", "messages": messages, "seed": seed}).encode()
+
+
+ANSWERS = [
+    json.dumps(
+        {"choices": [{"index": 0, "message": {"role": "assistant", "content": text(n, 8000)}}]}
+    ).encode()
+    for n in range(500)
+]
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+
+
+async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    """Answer as an ASGI application: `/stream` with events, everything else with text."""
+    assert scope["type"] == "http"
+    more = True
+    size = 0
+    while more:
+        event = await receive()
+        size += len(event.get("body", b""))
+        more = event.get("more_body", False)
+    if scope["path"].endswith("/stream"):
+        await stream(send)
+    else:
+        await answer(send, ANSWERS[(size * 7919) % len(ANSWERS)])
+
+
+async def answer(send: Send, body: bytes) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def stream(send: Send, events: int = 200, gap_s: float = 0.005) -> None:
+    await send(
+        {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]}
+    )
+    for _ in range(events):
+        await send(
+            {"type": "http.response.body", "body": b"data: %d\n\n" % time.monotonic_ns(), "more_body": True}
+        )
+        await asyncio.sleep(gap_s)
+    await send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
+
+
+if __name__ == "__main__":
+    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error", lifespan="off")
