@@ -11,7 +11,7 @@ SHARED = Path(os.environ.get("ABS_SHARED", REPOSITORY.parent / "shared"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="rewrite golden files with what was produced")
+    parser.addoption("--update-golden", action="store_true", help="rewrite golden files")
 
 
 @pytest.fixture(scope="session")

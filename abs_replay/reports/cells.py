@@ -1,0 +1,68 @@
+"""Text in terminal cells: what is shown is as wide as it says, and moves no cursor.
+
+Widths are rich's: two cells for a wide character or an emoji, none for a combining mark.
+"""
+
+import unicodedata
+from collections.abc import Iterator
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+
+SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# Control, format (turns writing direction round), half of a pair, line and paragraph separator.
+UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")
+JOINERS = "\u200c\u200d"  # parts of emoji and of some scripts' words
+
+
+def escaped(text: str) -> str:
+    """Give text in which no character controls the terminal; those that would stand escaped."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_escaped, text))
+
+
+def _escaped(character: str) -> str:
+    if character in JOINERS or unicodedata.category(character) not in UNSAFE:
+        return character
+    code = ord(character)
+    return SHORT.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def fitted(text: str, width: int) -> str:
+    """Cut or pad to exactly this width; what was cut ends in `…`."""
+    return set_cell_size(cut(text, width), width)
+
+
+def cut(text: str, width: int) -> str:
+    """Cut to at most this width; what was cut ends in `…`."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def centred(text: str, width: int) -> str:
+    """Pad on both sides, more on the right where it does not come out even."""
+    left = max(width - cell_len(text), 0) // 2
+    return set_cell_size(" " * left + text, width)
+
+
+def right(text: str, width: int) -> str:
+    """Pad on the left."""
+    return " " * max(width - cell_len(text), 0) + text
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Break at blanks into lines of at most this width; a longer word is broken inside."""
+    lines = [""]
+    for word in _pieces(text, width):
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if cell_len(joined) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(word)
+    return lines
+
+
+def _pieces(text: str, width: int) -> Iterator[str]:
+    for word in text.split(" "):
+        yield from chop_cells(word, width) if cell_len(word) > width else [word]

@@ -1,0 +1,216 @@
+"""The report as JSON, exactly as FORMATS has it, and back. Numbers of the author's stay exact."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from abs_replay import exact_json
+from abs_replay.exact_json import Json
+from abs_replay.reports import totals
+from abs_replay.verdicts import BehaviorResult, Report, Result, Run, Status, StepStatus, Verdict
+
+type Carried = frozenset[tuple[str, str, str]]
+
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def render(report: Report) -> str:
+    """Write the report, two blanks an indent, with a newline at the end."""
+    return write(as_json(report))
+
+
+def write(value: Json) -> str:
+    """Write JSON for people: indented, letters not escaped, numbers as they came.
+
+    Half of a surrogate pair, which a JSON text may hold but UTF-8 may not, is escaped again.
+    """
+    return LONE_SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", "".join(_written(value, "\n"))) + "\n"
+
+
+def _written(value: Json, newline: str) -> Iterable[str]:
+    if isinstance(value, Mapping) and value:
+        items = (
+            f"{json.dumps(key, ensure_ascii=False)}: {_inner(item, newline)}" for key, item in value.items()
+        )
+        yield from _block("{}", items, newline)
+    elif isinstance(value, list | tuple) and value:
+        yield from _block("[]", (_inner(item, newline) for item in value), newline)
+    else:
+        yield exact_json.dumps(value)
+
+
+def _inner(value: Json, newline: str) -> str:
+    return "".join(_written(value, newline + "  "))
+
+
+def _block(brackets: str, items: Iterable[str], newline: str) -> Iterable[str]:
+    yield brackets[0]
+    yield ",".join(f"{newline}  {item}" for item in items)
+    yield newline + brackets[1]
+
+
+def as_json(report: Report) -> dict[str, Json]:
+    """The report as FORMATS names its fields; fields not named there are additions."""
+    result = totals.result(report)
+    return {
+        "result": result.value,
+        "passed": result is Result.PASSED,
+        "grading": report.grading,
+        "totals": {
+            "sessions": totals.session_counts(report.runs),
+            "steps": totals.step_counts(report.runs),
+            "evaluations": totals.evaluation_counts(report.runs),
+        },
+        "carried_over": len(report.carried),
+        "ungraded_sessions": report.ungraded_sessions,
+        "warnings": report.warnings,
+        "runs": [_run(run, report.carried) for run in report.runs],
+    }
+
+
+def _run(run: Run, carried: Carried) -> dict[str, Json]:
+    counted = totals.score(run)
+
+    def verdict(found: Verdict) -> dict[str, Json]:
+        return _verdict(found, (run.session, run.trace, found.at) in carried)
+
+    return {
+        "session": run.session,
+        "file": run.file,
+        "agent": run.agent,
+        "trace": run.trace,
+        "row": run.row,
+        "bindings": run.bindings,
+        "result": run.result.value,
+        "passed": run.passed,
+        "steps_total": counted.steps_total,
+        "steps_matched": counted.steps_matched,
+        "evaluations_total": counted.evaluations_total,
+        "evaluations_passed": counted.evaluations_passed,
+        "steps": [
+            {**_step(step), "evaluations": [verdict(found) for found in step.evaluations]}
+            for step in run.steps
+        ],
+        "chain_evaluations": [verdict(found) for found in run.chain_evaluations],
+        "extra": run.extra,
+        "extra_labels": run.extra_labels,
+    }
+
+
+def _step(step: BehaviorResult) -> dict[str, Json]:
+    return {
+        "at": step.at,
+        "id": step.id,
+        "actor": step.actor,
+        "action": step.action,
+        "target": step.target,
+        "content": step.content,
+        "status": step.status.value,
+        "step": step.step,
+        "differs": step.differs,
+        "near": step.near,
+    }
+
+
+def _verdict(verdict: Verdict, carried: bool) -> dict[str, Json]:
+    return {
+        "at": verdict.at,
+        "type": verdict.type,
+        "label": verdict.label,
+        "status": verdict.status.value,
+        "score": verdict.score,
+        "threshold": verdict.threshold,
+        "blocking": verdict.blocking,
+        "reason": verdict.reason,
+        "evidence": verdict.evidence,
+        "children": [_verdict(child, carried) for child in verdict.children],
+        "judge": verdict.judge,
+        "cached": verdict.cached,
+        "carried": carried,
+        "duration_ms": verdict.duration_ms,
+        "fingerprint": verdict.fingerprint,
+    }
+
+
+def from_json(value: Any) -> Report:
+    """Read a report that `render` wrote, or that has at least the fields of FORMATS.
+
+    Raises `ValueError`, in words for its user, where the value is no such report.
+    """
+    if not isinstance(value, Mapping) or not isinstance(value.get("runs"), list):
+        raise ValueError("it is no report of `abs grade --format json`: it has no list of runs")
+    try:
+        runs = tuple(_read_run(run) for run in value["runs"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"it is no whole report of `abs grade --format json`: {error!r}") from error
+    return Report(
+        runs=runs,
+        grading=value.get("grading"),
+        warnings=tuple(value.get("warnings") or ()),
+        ungraded_sessions=tuple(value.get("ungraded_sessions") or ()),
+        carried=frozenset(_read_carried(value["runs"])),
+    )
+
+
+def _read_carried(runs: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]]:
+    for run in runs:
+        of_steps = [verdict for step in run["steps"] for verdict in step["evaluations"]]
+        for verdict in (*of_steps, *run["chain_evaluations"]):
+            if verdict.get("carried"):
+                yield run["session"], run["trace"], verdict["at"]
+
+
+def _read_run(run: Mapping[str, Any]) -> Run:
+    return Run(
+        session=run["session"],
+        file=run.get("file"),
+        trace=run["trace"],
+        result=Result(run["result"]),
+        steps=tuple(_read_step(step) for step in run["steps"]),
+        chain_evaluations=tuple(_read_verdict(verdict) for verdict in run["chain_evaluations"]),
+        extra=tuple(run.get("extra") or ()),
+        agent=run.get("agent"),
+        row=run.get("row"),
+        bindings=dict(run.get("bindings") or {}),
+        extra_labels=tuple(run.get("extra_labels") or ()),
+    )
+
+
+def _read_step(step: Mapping[str, Any]) -> BehaviorResult:
+    return BehaviorResult(
+        at=step["at"],
+        actor=step["actor"],
+        action=step["action"],
+        status=StepStatus(step["status"]),
+        id=step.get("id"),
+        target=step.get("target"),
+        content=step.get("content"),
+        step=step.get("step"),
+        differs=bool(step.get("differs")),
+        near=step.get("near"),
+        evaluations=tuple(_read_verdict(verdict) for verdict in step["evaluations"]),
+    )
+
+
+def _read_verdict(verdict: Mapping[str, Any]) -> Verdict:
+    return Verdict(
+        at=verdict["at"],
+        type=verdict["type"],
+        status=Status(verdict["status"]),
+        reason=verdict.get("reason") or "",
+        score=_float(verdict.get("score")),
+        threshold=_float(verdict.get("threshold")),
+        blocking=bool(verdict.get("blocking")),
+        evidence=tuple(verdict.get("evidence") or ()),
+        children=tuple(_read_verdict(child) for child in verdict.get("children") or ()),
+        judge=verdict.get("judge"),
+        cached=bool(verdict.get("cached")),
+        duration_ms=float(verdict.get("duration_ms") or 0),
+        fingerprint=verdict.get("fingerprint") or "",
+        label=verdict.get("label") or "",
+    )
+
+
+def _float(number: Any) -> float | None:
+    return None if number is None else float(number)

@@ -1,0 +1,69 @@
+"""What a report counts, the same in every format (FORMATS: `totals`, `steps_matched`, ...)."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from abs_replay.verdicts import Report, Result, Run, Status, StepStatus
+
+REPORTED = tuple(status for status in Status if status is not Status.PENDING)
+WITH_A_STEP = (StepStatus.SENT, StepStatus.MATCHED)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The four numbers of a run: how many steps and evaluations there were, how many went well.
+
+    Skipped ones are left out on both sides, as SEMANTICS R3 leaves them out.
+    """
+
+    steps_matched: int
+    steps_total: int
+    evaluations_passed: int
+    evaluations_total: int
+
+
+def score(run: Run) -> Score:
+    """Count one run."""
+    return _score(step_counts([run]), evaluation_counts([run]))
+
+
+def score_all(runs: Iterable[Run]) -> Score:
+    """Count several runs together."""
+    kept = tuple(runs)
+    return _score(step_counts(kept), evaluation_counts(kept))
+
+
+def _score(steps: dict[str, int], evaluations: dict[str, int]) -> Score:
+    return Score(
+        steps_matched=sum(steps[status] for status in WITH_A_STEP),
+        steps_total=sum(steps.values()) - steps[StepStatus.SKIPPED],
+        evaluations_passed=evaluations[Status.PASSED],
+        evaluations_total=sum(evaluations.values()) - evaluations[Status.SKIPPED],
+    )
+
+
+def result(report: Report) -> Result:
+    """The worst result of the runs: failed over error over passed."""
+    results = {run.result for run in report.runs}
+    return next((worst for worst in (Result.FAILED, Result.ERROR) if worst in results), Result.PASSED)
+
+
+def session_counts(runs: Iterable[Run]) -> dict[str, int]:
+    """How many runs came to each result."""
+    return _counted(Result, (run.result for run in runs))
+
+
+def step_counts(runs: Iterable[Run]) -> dict[str, int]:
+    """How many behaviors ended in each status."""
+    return _counted(StepStatus, (step.status for run in runs for step in run.steps))
+
+
+def evaluation_counts(runs: Iterable[Run]) -> dict[str, int]:
+    """How many evaluations ended in each status; a composition counts as one."""
+    return _counted(REPORTED, (verdict.status for run in runs for verdict in run.verdicts))
+
+
+def _counted(keys: Iterable[str], found: Iterable[str]) -> dict[str, int]:
+    counts = Counter(found)
+    return {str(key): counts[key] for key in keys}
