@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from abs_replay import exact_json
 from abs_replay.exact_json import Json, Number
 from abs_replay.reports import render
-from abs_replay.reports.json_report import as_json, from_json, write
+from abs_replay.reports.json_report import from_json, write
 from abs_replay.verdicts import BehaviorResult, Report, Result, Run, Status, StepStatus, Verdict
 
 CALL = Verdict(
@@ -142,12 +142,11 @@ def test_a_report_reads_back_as_what_was_written() -> None:
 
 
 def test_a_report_with_the_fields_of_the_format_alone_reads_back() -> None:
-    value = as_json(REPORT)
-    bare = {
-        "runs": [{key: item for key, item in run.items() if key != "extra_labels"} for run in value["runs"]]
-    }  # type: ignore[union-attr]
+    value = json.loads(render("json", REPORT))
+    for run in value["runs"]:
+        del run["extra_labels"]
 
-    assert from_json(exact_json.loads(write(bare))).runs[1] == REPORT.runs[1]
+    assert from_json({"runs": value["runs"]}).runs[1] == REPORT.runs[1]
 
 
 @pytest.mark.parametrize(
