@@ -1,0 +1,24 @@
+"""The store: recordings, traces and gradings in one DuckDB file. The only SQL, the only `duckdb`."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from abs_replay.store.spool import Spool
+from abs_replay.store.store import Store
+from abs_replay.store.summaries import ExchangeSummary, GradingSummary, RecordingSummary
+from abs_replay.store.writing import Writer
+
+__all__ = [
+    "ExchangeSummary",
+    "GradingSummary",
+    "RecordingSummary",
+    "Spool",
+    "Store",
+    "Writer",
+    "default_path",
+]
+
+
+def default_path(flag: Path | None, environ: Mapping[str, str]) -> Path:
+    """Where the store lies: the flag, `ABS_STORE`, or `.abs/store.duckdb`."""
+    return flag or Path(environ.get("ABS_STORE") or ".abs/store.duckdb")

@@ -1,0 +1,55 @@
+"""The versions of the store's format, in order. A store is brought up to the last when it is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from abs_replay.errors import StoreError
+from abs_replay.store.schema import FIRST
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+class Migration(NamedTuple):
+    """What leads from the version before to this one."""
+
+    version: int
+    name: str
+    statements: tuple[str, ...]
+
+
+# Only ever append: stores in the field have run what stands here.
+MIGRATIONS = (Migration(1, "recordings, exchanges, traces, gradings", FIRST),)
+CURRENT = MIGRATIONS[-1].version
+
+_VERSIONS = "CREATE TABLE schema_versions (version INTEGER, name VARCHAR)"
+
+
+def version(connection: DuckDBPyConnection, path: Path) -> int:
+    """The format's version, 0 for an empty file; raises `StoreError` for a newer or a foreign one."""
+    tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+    if "schema_versions" not in tables:
+        if tables:
+            raise StoreError(f"{path} is a DuckDB file, but no store: name another with --store or ABS_STORE")
+        return 0
+    (found,) = connection.execute("SELECT max(version) FROM schema_versions").fetchall()[0]
+    if found > CURRENT:
+        raise StoreError(
+            f"store {path} has format {found}, this abs-replay knows formats up to {CURRENT}: "
+            "upgrade abs-replay, or name another store with --store or ABS_STORE"
+        )
+    return int(found)
+
+
+def migrate(connection: DuckDBPyConnection, found: int) -> None:
+    """Bring a store from version `found` to the current one, all or nothing."""
+    connection.begin()
+    if found == 0:
+        connection.execute(_VERSIONS)
+    for migration in MIGRATIONS[found:]:
+        for statement in migration.statements:
+            connection.execute(statement)
+        connection.execute("INSERT INTO schema_versions VALUES (?, ?)", [migration.version, migration.name])
+    connection.commit()

@@ -1,0 +1,162 @@
+"""Opening the file: short, with patience for whoever else holds it, every failure in one line.
+
+DuckDB lets no process open a file that another has open for writing, nor write one that is
+being read. So nobody keeps it: open, do one thing, close. `duckdb` is imported here alone, and
+only when a file is opened, since that takes 0.1 s.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from abs_replay.errors import StoreError, StoreLocked
+from abs_replay.store import migrations
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+RETRY = 0.02  # seconds between two tries for the lock
+
+# Nothing is fetched from anywhere, and no commit waits for a checkpoint: that is for the close.
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "checkpoint_threshold": "1GB",
+}
+
+
+@contextmanager
+def reading(path: Path, patience: float) -> Iterator[DuckDBPyConnection]:
+    """The store, to read from; raises `StoreError` where there is none, `StoreLocked` after `patience` s."""
+    with _explaining(path):
+        if not path.exists():
+            raise StoreError(
+                f"no store at {path}: record one with `abs record`, or name one with --store or ABS_STORE"
+            )
+        connection = _connect(path, True, patience)
+        if _version(connection, path) < migrations.CURRENT:
+            connection.close()
+            with writing(path, patience):
+                pass
+            connection = _connect(path, True, patience)
+        with connection:
+            yield connection
+
+
+@contextmanager
+def writing(path: Path, patience: float) -> Iterator[DuckDBPyConnection]:
+    """The store, to write to, made where there is none."""
+    with _explaining(path):
+        if not path.exists():
+            _create(path)
+        connection = _connect(path, False, patience)
+        found = _version(connection, path)
+        with connection:
+            if found < migrations.CURRENT:
+                migrations.migrate(connection, found)
+            yield connection
+
+
+@contextmanager
+def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
+    """All of what happens inside, or nothing."""
+    import duckdb
+
+    connection.begin()
+    try:
+        yield
+        connection.commit()
+    except BaseException:
+        with suppress(duckdb.Error):  # a failed commit has ended the transaction by itself
+            connection.rollback()
+        raise
+
+
+def _version(connection: DuckDBPyConnection, path: Path) -> int:
+    try:
+        return migrations.version(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _create(path: Path) -> None:
+    """Make the file aside and link it into place, whole: DuckDB refuses one that a kill left half made."""
+    aside = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.unlink(missing_ok=True)
+        with _connect(aside, False, 0) as connection:
+            migrations.migrate(connection, 0)
+        with suppress(FileExistsError):  # someone else was faster
+            os.link(aside, path)
+    finally:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+
+
+def _connect(path: Path, read_only: bool, patience: float) -> DuckDBPyConnection:
+    import duckdb
+
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return duckdb.connect(path, read_only=read_only, config=SETTINGS)
+        except duckdb.Error as error:
+            if not (holder := _holder(str(error))):
+                raise
+            if time.monotonic() >= deadline:
+                raise StoreLocked(
+                    f"store {path} is held by {holder}: wait until it is done, or name another with --store"
+                ) from error
+        time.sleep(RETRY)
+
+
+def _holder(message: str) -> str | None:
+    """Who holds the file, from DuckDB's words for a lock that it did not get."""
+    if "different configuration than existing connections" in message:
+        return f"process {os.getpid()} (this one)"
+    if "Could not set lock" not in message:
+        return None
+    found = re.search(r"held in (.*?) \(PID (\d+)\)", message)
+    if not found:
+        return "another process"
+    return f"process {found[2]} ({_command(int(found[2])) or found[1]})"
+
+
+def _command(process: int) -> str | None:
+    try:
+        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    return b" ".join(words).decode(errors="replace").strip()
+
+
+@contextmanager
+def _explaining(path: Path) -> Iterator[None]:
+    """Say what DuckDB or the file system said in one line, as a `StoreError`."""
+    import duckdb
+
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"store {path} can not be used: {error.strerror or error}; name another with --store"
+        ) from error
+    except duckdb.ProgrammingError:
+        raise  # our own SQL is wrong: a bug
+    except duckdb.Error as error:
+        raise StoreError(f"store {path} can not be used: {_first_line(str(error))}") from error
+
+
+def _first_line(message: str) -> str:
+    line = message.strip().splitlines()[0] if message.strip() else "DuckDB says nothing more"
+    if "not a valid DuckDB database file" in line:
+        return "it is no DuckDB file; name another with --store"
+    return re.sub(r"^(IO|Connection|Invalid Input|Permission) Error: ", "", line)

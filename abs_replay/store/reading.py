@@ -1,0 +1,97 @@
+"""Reading recordings and exchanges. Each function takes all it needs into memory at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from abs_replay.exchange import Channel, Exchange, Outcome, Recording, Role
+from abs_replay.store.rows import EXCHANGE_COLUMNS, RECORDING_COLUMNS, Row, exchange_of, recording_of
+from abs_replay.store.schema import EXCHANGE_TABLES
+from abs_replay.store.summaries import ExchangeSummary, RecordingSummary
+from abs_replay.store.writing import insert, new_rows
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_RECORDING = ", ".join(f"r.{column}" for column in RECORDING_COLUMNS)
+_EXCHANGE = ", ".join(EXCHANGE_COLUMNS)
+# SDKs hang up after the last event, so a client that closed is no error.
+_IS_ERROR = "e.status IS NULL OR e.status >= 400 OR e.outcome NOT IN ('complete', 'client_closed')"
+
+
+def show_spooled(connection: DuckDBPyConnection, rows: Sequence[Row]) -> None:
+    """Make this connection see what is spooled as if it were in the store."""
+    if fresh := new_rows(connection, rows):
+        columns = ", ".join(f"{name} {type_}" for name, type_ in EXCHANGE_COLUMNS.items())
+        connection.execute(f"CREATE TEMP TABLE spooled ({columns})")
+        insert(connection, "spooled", fresh)
+        # Hides the store's own view. It can not build on it: DuckDB would take it for itself.
+        every = " UNION ALL ".join(f"SELECT * FROM {table}" for table in (*EXCHANGE_TABLES, "spooled"))
+        connection.execute(f"CREATE TEMP VIEW exchanges AS {every}")
+
+
+def recordings(connection: DuckDBPyConnection) -> list[Recording]:
+    """Every recording, the oldest first."""
+    query = f"SELECT {_RECORDING} FROM recordings r ORDER BY started_at, rowid"
+    return [recording_of(row) for row in connection.execute(query).fetchall()]
+
+
+def recording_summaries(connection: DuckDBPyConnection) -> tuple[RecordingSummary, ...]:
+    """Every recording with its counts, the oldest first."""
+    query = f"""
+        SELECT {_RECORDING}, e.exchanges, e.errors, e.bytes, d.traces
+        FROM recordings r
+        LEFT JOIN (
+            SELECT recording, count(*) AS exchanges, count(*) FILTER ({_IS_ERROR}) AS errors,
+                sum(request_bytes + coalesce(response_bytes, 0)) AS bytes
+            FROM exchanges e GROUP BY recording
+        ) e ON e.recording = r.id
+        LEFT JOIN (
+            SELECT d.recording, count(t.id) AS traces
+            FROM derivations d LEFT JOIN traces t ON t.recording = d.recording GROUP BY d.recording
+        ) d ON d.recording = r.id
+        ORDER BY r.started_at, r.rowid
+    """
+    return tuple(_recording_summary(row) for row in connection.execute(query).fetchall())
+
+
+def _recording_summary(row: Sequence[Any]) -> RecordingSummary:
+    *recording, exchanges_, errors, bytes_, traces = row
+    return RecordingSummary(recording_of(recording), exchanges_ or 0, errors or 0, int(bytes_ or 0), traces)
+
+
+def exchanges(
+    connection: DuckDBPyConnection, recording_id: str | None, ids: Sequence[str] | None
+) -> tuple[Exchange, ...]:
+    """Exchanges in start order."""
+    query = f"""
+        SELECT {_EXCHANGE} FROM exchanges
+        WHERE (?::VARCHAR IS NULL OR recording = ?)
+        AND (?::VARCHAR[] IS NULL OR id IN (SELECT unnest(?::VARCHAR[])))
+    """
+    asked = None if ids is None else list(ids)
+    rows = connection.execute(query, [recording_id, recording_id, asked, asked]).fetchall()
+    # Sorted here: a sort in DuckDB would move every body about.
+    return tuple(sorted(map(exchange_of, rows), key=lambda each: (each.started_at, each.id)))
+
+
+def exchange_summaries(
+    connection: DuckDBPyConnection, recording_id: str | None
+) -> tuple[ExchangeSummary, ...]:
+    """Exchanges in start order, without headers and bodies."""
+    query = """
+        SELECT id, recording, role, channel, started_at, method, host, target, status, outcome,
+            error, request_bytes, response_bytes, ended_ms
+        FROM exchanges WHERE (?::VARCHAR IS NULL OR recording = ?) ORDER BY started_at, id
+    """
+    rows = connection.execute(query, [recording_id, recording_id]).fetchall()
+    return tuple(_exchange_summary(*row) for row in rows)
+
+
+def _exchange_summary(id_: str, recording: str, role: str, name: str, *rest: Any) -> ExchangeSummary:
+    started_at, method, host, target, status, outcome, *others = rest
+    channel = Channel(Role(role), name)
+    return ExchangeSummary(
+        id_, recording, channel, started_at, method, host, target, status, Outcome(outcome), *others
+    )

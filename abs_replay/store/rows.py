@@ -1,0 +1,232 @@
+"""Recordings and exchanges as rows: one literal of columns, and both ways through it, loss-free.
+
+The same rows go into the tables and, as JSON lines, into the spool. Headers, tags and upstreams
+are JSON text; bodies are BLOBs; a chunk table is two lists of one length.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from abs_replay.exchange import (
+    Body,
+    Channel,
+    Chunk,
+    Exchange,
+    Headers,
+    Outcome,
+    Recording,
+    Request,
+    Response,
+    Role,
+    Upstream,
+)
+
+type Row = tuple[Any, ...]
+
+EXCHANGE_COLUMNS = {
+    "recording": "VARCHAR",
+    "id": "VARCHAR",
+    "digest": "VARCHAR",
+    "role": "VARCHAR",
+    "channel": "VARCHAR",
+    "started_at": "DOUBLE",
+    "ended_ms": "DOUBLE",
+    "outcome": "VARCHAR",
+    "error": "VARCHAR",
+    "redacted": "BOOLEAN",
+    "method": "VARCHAR",
+    "scheme": "VARCHAR",
+    "host": "VARCHAR",
+    "target": "VARCHAR",
+    "request_version": "VARCHAR",
+    "request_headers": "VARCHAR",
+    "request_body": "BLOB",
+    "request_bytes": "BIGINT",  # on the wire, whether `request_size` says so or not: sums need no bodies
+    "request_size": "BIGINT",
+    "request_ends": "BIGINT[]",
+    "request_times": "DOUBLE[]",
+    "status": "INTEGER",  # NULL: nothing came back
+    "reason": "VARCHAR",
+    "response_version": "VARCHAR",
+    "response_headers": "VARCHAR",
+    "trailers": "VARCHAR",
+    "response_body": "BLOB",
+    "response_bytes": "BIGINT",
+    "response_size": "BIGINT",
+    "response_ends": "BIGINT[]",
+    "response_times": "DOUBLE[]",
+}
+BODIES = ("request_body", "response_body")
+
+RECORDING_COLUMNS = {
+    "id": "VARCHAR",
+    "name": "VARCHAR",
+    "started_at": "DOUBLE",
+    "ended_at": "DOUBLE",
+    "session": "VARCHAR",
+    "tags": "VARCHAR",
+    "upstreams": "VARCHAR",
+}
+
+
+def exchange_row(recording_id: str, exchange: Exchange) -> Row:
+    """One row in the order of `EXCHANGE_COLUMNS`."""
+    values = _exchange_values(recording_id, exchange)
+    values["digest"] = _digest(values)
+    return tuple(values.get(column) for column in EXCHANGE_COLUMNS)
+
+
+def _exchange_values(recording_id: str, exchange: Exchange) -> dict[str, Any]:
+    request = exchange.request
+    return {
+        "recording": recording_id,
+        "id": exchange.id,
+        "role": exchange.channel.role.value,
+        "channel": exchange.channel.name,
+        "started_at": exchange.started_at,
+        "ended_ms": exchange.ended_ms,
+        "outcome": exchange.outcome.value,
+        "error": exchange.error,
+        "redacted": exchange.redacted,
+        "method": request.method,
+        "scheme": request.scheme,
+        "host": request.host,
+        "target": request.target,
+        "request_version": request.http_version,
+        "request_headers": _pairs(request.headers),
+        **_body_values("request", request.body),
+        **(_response_values(exchange.response) if exchange.response else {}),
+    }
+
+
+def _response_values(response: Response) -> dict[str, Any]:
+    return {
+        "status": response.status,
+        "reason": response.reason,
+        "response_version": response.http_version,
+        "response_headers": _pairs(response.headers),
+        "trailers": _pairs(response.trailers),
+        **_body_values("response", response.body),
+    }
+
+
+def _body_values(of: str, body: Body) -> dict[str, Any]:
+    return {
+        f"{of}_body": body.data,
+        f"{of}_bytes": len(body.data) if body.size is None else body.size,
+        f"{of}_size": body.size,
+        f"{of}_ends": [chunk.end for chunk in body.chunks],
+        f"{of}_times": [chunk.at_ms for chunk in body.chunks],
+    }
+
+
+def _pairs(headers: Headers) -> str:
+    return json.dumps(headers)
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    """The sha256 of an exchange, of its bodies by their own sha256 so that no body is copied."""
+    bodies = {name: hashlib.sha256(values.get(name) or b"").hexdigest() for name in BODIES}
+    own = {name: value for name, value in values.items() if name != "recording"} | bodies
+    return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
+
+
+def digest_of(digests: Iterable[str]) -> str:
+    """One digest for a set of exchanges, whatever their order."""
+    return hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest()
+
+
+def exchange_of(row: Row) -> Exchange:
+    """The exchange of a row that `exchange_row` made."""
+    values = dict(zip(EXCHANGE_COLUMNS, row, strict=True))
+    return Exchange(
+        id=values["id"],
+        channel=Channel(Role(values["role"]), values["channel"]),
+        started_at=values["started_at"],
+        request=Request(
+            method=values["method"],
+            target=values["target"],
+            headers=_headers(values["request_headers"]),
+            body=_body("request", values),
+            http_version=values["request_version"],
+            scheme=values["scheme"],
+            host=values["host"],
+        ),
+        response=None if values["status"] is None else _response(values),
+        outcome=Outcome(values["outcome"]),
+        error=values["error"],
+        ended_ms=values["ended_ms"],
+        redacted=values["redacted"],
+    )
+
+
+def _response(values: Mapping[str, Any]) -> Response:
+    return Response(
+        status=values["status"],
+        headers=_headers(values["response_headers"]),
+        body=_body("response", values),
+        reason=values["reason"],
+        http_version=values["response_version"],
+        trailers=_headers(values["trailers"]),
+    )
+
+
+def _body(of: str, values: Mapping[str, Any]) -> Body:
+    pieces = zip(values[f"{of}_ends"], values[f"{of}_times"], strict=True)
+    chunks = tuple(Chunk(end, at_ms) for end, at_ms in pieces)
+    return Body(bytes(values[f"{of}_body"]), chunks, values[f"{of}_size"])
+
+
+def _headers(text: str) -> Headers:
+    return tuple((name, value) for name, value in json.loads(text))
+
+
+def exchange_line(row: Row) -> str:
+    """A row as one line of JSON, bodies in base64."""
+    values = dict(zip(EXCHANGE_COLUMNS, row, strict=True))
+    for name in BODIES:
+        if values[name] is not None:
+            values[name] = base64.b64encode(values[name]).decode()
+    return json.dumps(values)
+
+
+def row_of_line(line: str | bytes) -> Row:
+    """The row of a line that `exchange_line` wrote; raises `ValueError` for a torn one."""
+    values = json.loads(line)
+    if not isinstance(values, dict) or "id" not in values:
+        raise ValueError("no exchange")
+    for name in BODIES:
+        if values.get(name) is not None:
+            values[name] = base64.b64decode(values[name])
+    return tuple(values.get(column) for column in EXCHANGE_COLUMNS)
+
+
+def recording_row(recording: Recording) -> Row:
+    """One row in the order of `RECORDING_COLUMNS`."""
+    upstreams = [[u.channel.role.value, u.channel.name, u.url] for u in recording.upstreams]
+    return (
+        recording.id,
+        recording.name,
+        recording.started_at,
+        recording.ended_at,
+        recording.session,
+        json.dumps(recording.tags),
+        json.dumps(upstreams),
+    )
+
+
+def recording_of(row: Sequence[Any]) -> Recording:
+    """The recording of a row that `recording_row` made."""
+    id_, name, started_at, ended_at, session, tags, upstreams = row
+    return Recording(
+        id=id_,
+        name=name,
+        started_at=started_at,
+        ended_at=ended_at,
+        session=session,
+        tags=json.loads(tags),
+        upstreams=tuple(Upstream(Channel(Role(r), n), url) for r, n, url in json.loads(upstreams)),
+    )

@@ -1,0 +1,131 @@
+"""The tables and views, as statements.
+
+Exchanges lie in two tables under one view. `exchanges_recent` is written while recording:
+uncompressed, since DuckDB's compression inside a checkpoint stalls commits for seconds.
+`exchanges_kept` holds those of ended recordings, bodies compressed. No table has an index: a
+zone map finds a recording, and an index made zstd columns slower to read.
+"""
+
+from collections.abc import Mapping
+
+from abs_replay.store.rows import BODIES, EXCHANGE_COLUMNS, RECORDING_COLUMNS
+
+EXCHANGE_TABLES = ("exchanges_kept", "exchanges_recent")
+
+STEP_COLUMNS = {
+    "recording": "VARCHAR",
+    "trace": "VARCHAR",
+    "seq": "INTEGER",
+    "actor": "VARCHAR",
+    "action": "VARCHAR",
+    "target": "VARCHAR",
+    "content": "VARCHAR",  # JSON text, as `arguments`, `sources` and whatever may be any value
+    "arguments": "VARCHAR",
+    "call_id": "VARCHAR",
+    "at_ms": "DOUBLE",
+    "duration_ms": "DOUBLE",
+    "visibility": "VARCHAR",
+    "parallel_group": "VARCHAR",
+    "sources": "VARCHAR",
+    "model": "VARCHAR",
+    "input_tokens": "BIGINT",
+    "output_tokens": "BIGINT",
+    "error": "VARCHAR",
+}
+TRACE_COLUMNS = {
+    "recording": "VARCHAR",
+    "id": "VARCHAR",
+    "position": "INTEGER",
+    "session": "VARCHAR",
+    "origin": "VARCHAR",  # the recording that the trace itself names
+    "started_at": "DOUBLE",
+    "bindings": "VARCHAR",
+    "vars": "VARCHAR",
+    "tags": "VARCHAR",
+    "agent_version": "VARCHAR",
+}
+DERIVATION_COLUMNS = {
+    "recording": "VARCHAR",
+    "exchange_digest": "VARCHAR",
+    "decoders_version": "VARCHAR",
+}
+GRADING_COLUMNS = {
+    "id": "VARCHAR",
+    "made_at": "DOUBLE",
+    "result": "VARCHAR",
+    "files": "VARCHAR",
+    "report_grading": "VARCHAR",
+    "warnings": "VARCHAR",
+    "ungraded_sessions": "VARCHAR",
+}
+RUN_COLUMNS = {
+    "grading": "VARCHAR",
+    "run": "INTEGER",
+    "session": "VARCHAR",
+    "file": "VARCHAR",
+    "trace": "VARCHAR",
+    "result": "VARCHAR",
+    "agent": "VARCHAR",
+    "row": "INTEGER",
+    "bindings": "VARCHAR",
+    "extra": "INTEGER[]",
+    "questions": "VARCHAR",
+}
+BEHAVIOR_COLUMNS = {
+    "grading": "VARCHAR",
+    "run": "INTEGER",
+    "behavior": "INTEGER",
+    "at": "VARCHAR",
+    "actor": "VARCHAR",
+    "action": "VARCHAR",
+    "status": "VARCHAR",
+    "id": "VARCHAR",
+    "target": "VARCHAR",
+    "content": "VARCHAR",
+    "step": "INTEGER",
+    "differs": "BOOLEAN",
+    "near": "VARCHAR",
+}
+VERDICT_COLUMNS = {
+    "grading": "VARCHAR",
+    "run": "INTEGER",
+    "behavior": "INTEGER",  # NULL: an evaluation of the session
+    "verdict": "INTEGER",  # counted within the run
+    "parent": "INTEGER",  # the composition that it is part of
+    "trace": "VARCHAR",
+    "session": "VARCHAR",
+    "at": "VARCHAR",
+    "type": "VARCHAR",
+    "fingerprint": "VARCHAR",
+    "status": "VARCHAR",
+    "score": "DOUBLE",
+    "threshold": "DOUBLE",
+    "blocking": "BOOLEAN",
+    "reason": "VARCHAR",
+    "evidence": "INTEGER[]",
+    "duration_ms": "DOUBLE",
+    "judge": "VARCHAR",
+    "cached": "BOOLEAN",
+    "carried": "BOOLEAN",
+}
+
+
+def _table(name: str, columns: Mapping[str, str], compression: Mapping[str, str] | None = None) -> str:
+    using = {column: f" USING COMPRESSION {how}" for column, how in (compression or {}).items()}
+    inner = ", ".join(f'"{column}" {type_}{using.get(column, "")}' for column, type_ in columns.items())
+    return f"CREATE TABLE {name} ({inner})"
+
+
+FIRST = (
+    _table("recordings", RECORDING_COLUMNS),
+    _table("exchanges_recent", EXCHANGE_COLUMNS, dict.fromkeys(EXCHANGE_COLUMNS, "uncompressed")),
+    _table("exchanges_kept", EXCHANGE_COLUMNS, dict.fromkeys(BODIES, "zstd")),
+    "CREATE VIEW exchanges AS SELECT * FROM exchanges_kept UNION ALL SELECT * FROM exchanges_recent",
+    _table("derivations", DERIVATION_COLUMNS),
+    _table("traces", TRACE_COLUMNS),
+    _table("steps", STEP_COLUMNS),
+    _table("gradings", GRADING_COLUMNS),
+    _table("runs", RUN_COLUMNS),
+    _table("behaviors", BEHAVIOR_COLUMNS),
+    _table("verdicts", VERDICT_COLUMNS),
+)

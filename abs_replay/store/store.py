@@ -1,0 +1,103 @@
+"""The store as everyone else sees it. Every call opens the file, does one thing and closes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from abs_replay.errors import StoreError
+from abs_replay.exchange import Exchange, Recording
+from abs_replay.store import opening, reading, writing
+from abs_replay.store.references import resolve
+from abs_replay.store.spool import Spool
+from abs_replay.store.summaries import ExchangeSummary, RecordingSummary
+from abs_replay.store.writing import Writer
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+class Store:
+    """One DuckDB file. `patience` is how many seconds a call waits while another process holds it.
+
+    Every method raises `StoreError` in one line, `StoreLocked` when its patience ran out; a
+    method that reads does so too where there is no store.
+    """
+
+    def __init__(self, path: Path, patience: float = 5.0) -> None:
+        self.path = path
+        self._patience = patience
+        self._spool = Spool(path)
+        self._begun: dict[str, Recording] = {}
+
+    def begin(self, recording: Recording) -> None:
+        """Add a recording, making folder and file where there are none."""
+        with self._writing() as connection:
+            if not writing.insert_recording(connection, recording):
+                raise StoreError(f"recording {recording.id} is already in {self.path}: give it another id")
+        self._begun[recording.id] = recording
+
+    def append(self, recording_id: str, exchanges: Sequence[Exchange], patience: float | None = None) -> None:
+        """Keep exchanges, in one transaction; those whose ids the recording already has are ignored."""
+        with self.writing(patience) as writer:
+            writer.append(recording_id, exchanges)
+
+    @contextmanager
+    def writing(self, patience: float | None = None) -> Iterator[Writer]:
+        """Keep the file open for several batches. Nobody else gets in meanwhile: a second at most."""
+        with self._writing(patience) as connection:
+            yield Writer(connection)
+
+    def end(self, recording_id: str, ended_at: float) -> None:
+        """Note when a recording ended, and compress what it holds."""
+        with self._writing() as connection:
+            if not writing.end_recording(connection, recording_id, ended_at):
+                raise StoreError(f"no recording {recording_id} in {self.path}: begin it first")
+        self._begun.pop(recording_id, None)
+
+    def recordings(self) -> tuple[RecordingSummary, ...]:
+        """Every recording with what it holds, in the order in which they began; nothing is decoded."""
+        with self._reading() as connection:
+            return reading.recording_summaries(connection)
+
+    def recording(self, ref: str) -> Recording:
+        """The recording of an id, a name (the newest of it), `last`, `last~1` or an id's beginning."""
+        with self._reading() as connection:
+            recordings = reading.recordings(connection)
+        names = [(each.id, each.name) for each in recordings]
+        return recordings[resolve(ref, names, "recording", self.path)]
+
+    def exchanges(
+        self, recording_id: str | None = None, ids: Sequence[str] | None = None
+    ) -> tuple[Exchange, ...]:
+        """Exchanges in the order in which they started; of one recording, or with these ids, or all."""
+        with self._reading() as connection:
+            return reading.exchanges(connection, recording_id, ids)
+
+    def exchange(self, ref: str) -> Exchange:
+        """The exchange of an id, `last`, `last~1` or an id's beginning."""
+        found = self.exchange_summaries()
+        chosen = found[resolve(ref, [(each.id, None) for each in found], "exchange", self.path)]
+        return self.exchanges(chosen.recording, [chosen.id])[0]
+
+    def exchange_summaries(self, recording_id: str | None = None) -> tuple[ExchangeSummary, ...]:
+        """What a list of exchanges shows, in start order; no body is read."""
+        with self._reading() as connection:
+            return reading.exchange_summaries(connection, recording_id)
+
+    @contextmanager
+    def _reading(self) -> Iterator[DuckDBPyConnection]:
+        with opening.reading(self.path, self._patience) as connection:
+            reading.show_spooled(connection, self._spool.rows())
+            yield connection
+
+    @contextmanager
+    def _writing(self, patience: float | None = None) -> Iterator[DuckDBPyConnection]:
+        patience = self._patience if patience is None else patience
+        with opening.writing(self.path, patience) as connection:
+            for recording in self._begun.values():  # in case someone deleted the file meanwhile
+                writing.insert_recording(connection, recording)
+            writing.fold(connection, self._spool)
+            yield connection

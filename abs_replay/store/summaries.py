@@ -1,0 +1,50 @@
+"""What lists show: counts and sizes, without the things themselves."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from abs_replay.exchange import Channel, Outcome, Recording
+from abs_replay.verdicts import Result, Status
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingSummary:
+    """A recording with its counts. `bytes` are those of all bodies on the wire; `errors` are
+    exchanges without a response, with a status from 400, or broken; `traces` is None where none
+    were derived yet."""
+
+    recording: Recording
+    exchanges: int
+    errors: int
+    bytes: int
+    traces: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeSummary:
+    """An exchange without headers and bodies; sizes in bytes on the wire."""
+
+    id: str
+    recording: str
+    channel: Channel
+    started_at: float
+    method: str
+    host: str
+    target: str
+    status: int | None
+    outcome: Outcome
+    error: str | None
+    request_bytes: int
+    response_bytes: int | None
+    ended_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GradingSummary:
+    """A grading with what its runs and top-level verdicts came to."""
+
+    id: str
+    made_at: float
+    result: Result
+    runs: Mapping[Result, int]
+    verdicts: Mapping[Status, int]
