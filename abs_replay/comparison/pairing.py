@@ -1,0 +1,128 @@
+"""Which verdict of one grading belongs to which of the other.
+
+Runs are paired by session and trace. Within a run an evaluation is first looked for where it
+stood, then wherever its behavior went, so that a behavior added above moves nothing; only then is
+it taken for an edited one.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from abs_replay import exact_json
+from abs_replay.verdicts import BehaviorResult, Run, Status, StepStatus, Verdict
+
+# A behavior's match is a check of its own (SEMANTICS R2), told in the words of verdicts.
+MATCH = {
+    StepStatus.SENT: Status.PASSED,
+    StepStatus.MATCHED: Status.PASSED,
+    StepStatus.MISSING: Status.FAILED,
+    StepStatus.UNMATCHED: Status.FAILED,
+    StepStatus.SKIPPED: Status.SKIPPED,
+    StepStatus.ERROR: Status.ERROR,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One verdict in its run. A behavior's match has type `match` and no verdict."""
+
+    session: str
+    trace: str
+    at: str
+    type: str
+    status: Status
+    reason: str
+    label: str = ""
+    verdict: Verdict | None = None
+    behavior: Hashable = None  # what tells its behavior from others, wherever it stands
+    step: int | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        return self.verdict.fingerprint if self.verdict else ""
+
+    @property
+    def judge(self) -> str | None:
+        return self.verdict.judge if self.verdict else None
+
+
+type Pairs[T] = list[tuple[T | None, T | None]]
+
+
+def paired_runs(before: Iterable[Run], after: Iterable[Run]) -> Pairs[Run]:
+    """Pair runs of one session and trace; a run of one grading alone has None beside it."""
+    return paired(tuple(before), tuple(after), [lambda run: (run.session, run.trace)])
+
+
+def paired[T](before: Sequence[T], after: Sequence[T], keys: Sequence[Callable[[T], Hashable]]) -> Pairs[T]:
+    """Pair by the first key, the rest by the second, and so on; equal keys pair in their order.
+
+    A key that is None pairs with nothing. What is in `before` alone comes last.
+    """
+    partners: dict[int, int] = {}
+    left, right = list(range(len(before))), list(range(len(after)))
+    for key in keys:
+        waiting: defaultdict[Hashable, deque[int]] = defaultdict(deque)
+        for place in left:
+            waiting[key(before[place])].append(place)
+        for place in right:
+            wanted = key(after[place])
+            if wanted is not None and waiting.get(wanted):
+                partners[place] = waiting[wanted].popleft()
+        right = [place for place in right if place not in partners]
+        left = sorted(place for queue in waiting.values() for place in queue)
+    pairs: Pairs[T] = [
+        (before[partners[place]] if place in partners else None, new) for place, new in enumerate(after)
+    ]
+    return pairs + [(before[place], None) for place in left]
+
+
+def _behavior(step: BehaviorResult) -> Hashable:
+    return step.actor, step.action, step.target, step.id, exact_json.dumps(step.content)
+
+
+KEYS: Sequence[Callable[[Check], Hashable]] = (
+    lambda check: (check.at, check.behavior, check.type, check.fingerprint),
+    lambda check: (check.behavior, check.fingerprint) if check.fingerprint else None,
+    lambda check: (check.at, check.behavior, check.type),
+    lambda check: (check.behavior, check.type),
+    lambda check: (check.at, check.type),
+)
+
+MATCH_KEYS: Sequence[Callable[[Check], Hashable]] = (
+    lambda check: (check.at, check.behavior),
+    lambda check: check.behavior,
+    lambda check: check.at,
+)
+
+
+def evaluations_of(run: Run | None) -> list[Check]:
+    if run is None:
+        return []
+    of_steps = [
+        _check(run, verdict, _behavior(step), step.step) for step in run.steps for verdict in step.evaluations
+    ]
+    return of_steps + [_check(run, verdict, None, None) for verdict in run.chain_evaluations]
+
+
+def _check(run: Run, verdict: Verdict, behavior: Hashable, step: int | None) -> Check:
+    what = verdict.at, verdict.type, verdict.status, verdict.reason, verdict.label
+    return Check(run.session, run.trace, *what, verdict, behavior, step)
+
+
+def matches_of(run: Run) -> list[Check]:
+    return [
+        Check(
+            run.session,
+            run.trace,
+            step.at,
+            "match",
+            MATCH[step.status],
+            step.near or (f"step {step.step}" if step.step is not None else step.status.value),
+            " ".join(part for part in (step.actor, step.action, step.target) if part),
+            behavior=_behavior(step),
+            step=step.step,
+        )
+        for step in run.steps
+    ]
