@@ -81,10 +81,6 @@ def as_json(trace: Trace) -> dict[str, Json]:
 
 
 def _step_as_json(step: Step) -> dict[str, Json]:
-    usage = step.usage and {
-        "input_tokens": step.usage.input_tokens,
-        "output_tokens": step.usage.output_tokens,
-    }
     fields: dict[str, Json] = {
         "seq": step.seq,
         "actor": step.actor,
@@ -99,10 +95,14 @@ def _step_as_json(step: Step) -> dict[str, Json]:
         "parallel_group": step.parallel_group,
         "sources": [_source_as_json(source) for source in step.sources] or None,
         "model": step.model,
-        "usage": usage,
+        "usage": _usage_as_json(step.usage),
         "error": step.error,
     }
     return {key: value for key, value in fields.items() if value is not None}
+
+
+def _usage_as_json(usage: Usage | None) -> dict[str, Json] | None:
+    return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens} if usage else None
 
 
 def _source_as_json(source: Source) -> dict[str, Json]:

@@ -1,0 +1,74 @@
+"""From the bytes of one exchange to what they say, by the first decoder that claims it.
+
+A decoder is a module with `claims(exchange) -> bool` and `decode(exchange) -> Decoded`. It claims by
+what an exchange holds (path suffix, body keys), never by host. `decode` raises for no bytes at all:
+what is not understood is kept as undecoded, with a reason.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from abs_replay.decoders import chat_contract, mcp, openai_chat, rest
+from abs_replay.decoders.content import request_content
+from abs_replay.decoders.events import Call, Decoded, Message, ToolUse, Turn
+from abs_replay.decoders.fields import parse_or_none
+from abs_replay.exchange import Exchange
+
+# Bumped when a decoder or the assembly gives another trace for the same bytes.
+DECODERS_VERSION: Final = "1"
+
+
+class Decoder(Protocol):
+    """What a module in this folder offers."""
+
+    def claims(self, exchange: Exchange) -> bool: ...
+
+    def decode(self, exchange: Exchange) -> Decoded: ...
+
+
+DECODERS: Final[Mapping[str, Decoder]] = {
+    "mcp": mcp,
+    "openai_chat": openai_chat,
+    "chat_contract": chat_contract,
+    "rest": rest,
+}
+
+
+def decode(exchange: Exchange) -> Decoded:
+    """Decode one exchange; never raises for what came over the wire."""
+    for name, decoder in DECODERS.items():
+        try:
+            if decoder.claims(exchange):
+                return decoder.decode(exchange)
+        except Exception as error:  # a decoder's fault costs one exchange, not the conversation
+            return Decoded(None, reason=f"decoder {name} failed: {error!r}")
+    return Decoded(None, reason=_unclaimed(exchange))
+
+
+def stream_complete(exchange: Exchange) -> bool | None:
+    """Say whether a stream's last event arrived, whatever the connection did; None for no stream."""
+    return decode(exchange).complete
+
+
+def _unclaimed(exchange: Exchange) -> str:
+    request, content = exchange.request, request_content(exchange)
+    what = f"no decoder claims {request.method} {request.path} on {exchange.channel}"
+    if not content.data:
+        return f"{what}: it has no body"
+    if parse_or_none(content.data) is None:
+        return "; ".join([f"{what}: its body is no JSON", *content.remarks])
+    return what
+
+
+__all__ = [
+    "DECODERS",
+    "DECODERS_VERSION",
+    "Call",
+    "Decoded",
+    "Decoder",
+    "Message",
+    "ToolUse",
+    "Turn",
+    "decode",
+    "stream_complete",
+]

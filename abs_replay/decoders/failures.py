@@ -1,0 +1,19 @@
+"""Why an exchange has no good answer, in words: the connection, the status, the error body."""
+
+from abs_replay.decoders.content import Content
+from abs_replay.decoders.fields import error_text, parse_or_none
+from abs_replay.exchange import Exchange
+
+_LONGEST = 300  # characters of an error body that speaks no known shape
+
+
+def failure(exchange: Exchange, content: Content) -> str | None:
+    """Give the reason why this exchange failed as a whole, or None where a good answer began."""
+    if exchange.response is None:
+        reason = f": {exchange.error}" if exchange.error else ""
+        return f"no answer ({exchange.outcome}){reason}"
+    status = exchange.response.status
+    if status < 400:
+        return None
+    words = error_text(parse_or_none(content.data)) or content.text.strip()[:_LONGEST]
+    return f"HTTP {status}: {words}" if words else f"HTTP {status}"

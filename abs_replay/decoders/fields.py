@@ -1,0 +1,78 @@
+"""Look into JSON of unknown shape: a wrong type reads as absent, and nothing raises."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from abs_replay import exact_json
+from abs_replay.exact_json import Json
+
+_DEEPEST = 200  # nested levels; what is deeper is no message, and would exhaust Python's stack
+
+
+def parse(text: str | bytes) -> Any:
+    """Parse JSON with exact numbers; raises `ValueError` for what is none, or is nested too deep."""
+    try:
+        value = exact_json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    if _depth_exceeds(value, _DEEPEST):
+        raise ValueError("nested too deep")
+    return value
+
+
+def _depth_exceeds(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        level = [
+            item
+            for outer in level
+            if isinstance(outer, dict | list)
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def parse_or_none(text: str | bytes) -> Any:
+    """Parse JSON, or give None for what is none."""
+    try:
+        return parse(text)
+    except ValueError:
+        return None
+
+
+def structure(text: str) -> Json:
+    """Give the object or list that a text wholly is (SEMANTICS A6), else the text."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return text
+    value = parse_or_none(text)
+    return text if value is None else value
+
+
+def obj(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def text(value: Any) -> str | None:
+    """Give a text that is not empty."""
+    return value if isinstance(value, str) and value else None
+
+
+def count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def error_text(body: Any) -> str | None:
+    """Find the words in an error body; APIs put them under `error`, `message` or `detail`."""
+    fields = obj(body)
+    error = fields.get("error")
+    found = text(obj(error).get("message")) or text(error)
+    found = found or text(fields.get("message")) or text(fields.get("detail"))
+    if found is None and error is not None:
+        return exact_json.dumps(error)
+    return found
