@@ -1,0 +1,249 @@
+"""Bodies as a cassette shows them, and back to the very bytes.
+
+A body is, whichever comes first and gives the bytes back:
+
+    {"json": .., "style": "spaced ascii"}            JSON (compact where no style is named)
+    {"events": [{"event": .., "data": ..}, ..]}      server-sent events, one a line
+    {"text": "one line" or ["several", "lines"]}     UTF-8
+    {"base64": ".."}                                 anything else
+
+and, where they say something, `at` (the body came in one chunk, at these ms), `chunks` ("120@3.5
+98@4": bytes@ms) or `event_chunks` ("1@3.5 2@4": events@ms), and `size` (its length on the wire,
+if it was cut).
+"""
+
+import base64
+import binascii
+from itertools import accumulate, pairwise
+from typing import Any
+
+from abs_replay.exchange import Body, Chunk
+from abs_replay.json_styles import STYLES, styled, write
+from abs_replay.layout import Line
+
+_WHITE = " \t\r\n"
+_FIELDS = ("event", "data", "id", "retry")
+_EVENT_STARTS = ("data:", "event:", "id:", "retry:", ":")
+
+
+class BadBody(ValueError):
+    """A body document that can not be read; the message says which key and why."""
+
+
+def body_document(body: Body) -> dict[str, Any]:
+    """Show a body; `read_body` of it is the same body."""
+    try:
+        text = body.data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(body.data).decode(), **_cut(body), **_chunks(body)}
+    shown = _as_json(text) or _as_events(text) or _as_text(text)
+    document = {**shown, **_cut(body), **(_event_chunks(body, shown) or _chunks(body))}
+    return document if read_body(document) == body else {**_as_text(text), **_cut(body), **_chunks(body)}
+
+
+def read_body(document: dict[str, Any]) -> Body:
+    """Give the body that a document shows; raises `BadBody`."""
+    kinds = [kind for kind in _READERS if kind in document]
+    if len(kinds) != 1:
+        raise BadBody(f"expected exactly one of {', '.join(_READERS)}")
+    try:
+        pieces = _READERS[kinds[0]](document)
+    except (UnicodeEncodeError, binascii.Error) as error:
+        raise BadBody(f"{kinds[0]}: {error}") from None
+    data = b"".join(pieces)
+    size = document.get("size")
+    if size is not None and type(size) is not int:
+        raise BadBody("size: expected a whole number")
+    return Body(data, _read_chunks(document, data, pieces), size)
+
+
+# -- writing
+
+
+def _as_json(text: str) -> dict[str, Any] | None:
+    core = text.strip(_WHITE)
+    found = styled(core) if core else None
+    if found is None:
+        return None
+    value, style = found
+    before, after = text[: text.index(core)], text[text.index(core) + len(core) :]
+    around = {"style": style if style != "compact" else "", "before": before, "after": after}
+    return {"json": value, **{key: said for key, said in around.items() if said}}
+
+
+def _as_events(text: str) -> dict[str, Any] | None:
+    eol = "\r\n" if "\r\n\r\n" in text else "\n"
+    if not text.startswith(_EVENT_STARTS) or eol * 2 not in text:
+        return None
+    colon = ": " if "data: " in text else ":"
+    *parts, rest = text.split(eol * 2)
+    style = _stream_style(parts, eol, colon)
+    events = [_event(part, eol, colon, style) for part in parts] + ([Line(rest=rest)] if rest else [])
+    how = {
+        "style": style if style != "compact" else "",
+        "eol": "crlf" if eol == "\r\n" else "",
+        "colon": ":" if colon == ":" else "",
+    }
+    return {**{key: said for key, said in how.items() if said}, "events": events}
+
+
+def _stream_style(parts: list[str], eol: str, colon: str) -> str:
+    for part in parts:
+        for line in part.split(eol):
+            name, _, value = line.partition(colon)
+            if name == "data" and value.startswith("{") and (found := styled(value.rstrip(" "))):
+                return found[1]
+    return "compact"
+
+
+def _event(part: str, eol: str, colon: str, style: str) -> Line:
+    event = Line()
+    for line in part.split(eol):
+        name, found, value = line.partition(colon)
+        if not found or name not in _FIELDS or name in event:
+            return Line(raw=part)
+        event[name] = value
+    # Anthropic pads the end of its data lines; `pad` keeps them readable as JSON all the same.
+    bare = event.get("data", "").rstrip(" ")
+    value = _event_json(bare, style)
+    if value is not None:
+        pad = len(event["data"]) - len(bare)
+        event["data"] = value
+        event.update({"pad": pad} if pad else {})
+    return event
+
+
+def _event_json(text: str, style: str) -> Any:
+    if not text.startswith(("{", "[")):
+        return None
+    found = styled(text)
+    return found[0] if found and write(found[0], style) == text else None
+
+
+def _as_text(text: str) -> dict[str, Any]:
+    lines = text.split("\n")
+    return {"text": lines if len(lines) > 1 else text}
+
+
+def _cut(body: Body) -> dict[str, Any]:
+    return {} if body.size is None else {"size": body.size}
+
+
+def _chunks(body: Body) -> dict[str, Any]:
+    if len(body.chunks) == 1 and body.chunks[0].end == len(body.data):
+        return {"at": body.chunks[0].at_ms}
+    ends = [0, *(chunk.end for chunk in body.chunks)]
+    sizes = [end - start for start, end in pairwise(ends)]
+    marks = [f"{size}@{_ms(chunk.at_ms)}" for size, chunk in zip(sizes, body.chunks, strict=True)]
+    return {"chunks": " ".join(marks)} if marks else {}
+
+
+def _ms(number: float) -> str:
+    text = repr(float(number))
+    return text.removesuffix(".0")
+
+
+def _event_chunks(body: Body, shown: dict[str, Any]) -> dict[str, Any] | None:
+    """Count events instead of bytes where no chunk splits an event; edits by hand then stay right."""
+    if "events" not in shown or len(body.chunks) < 2:
+        return None
+    ends = accumulate(len(piece) for piece in _read_events(shown))
+    index = {end: number for number, end in enumerate(ends, start=1)}
+    counts = [0, *(index.get(chunk.end, 0) for chunk in body.chunks)]
+    if any(after <= before for before, after in pairwise(counts)) or counts[-1] != len(index):
+        return None
+    marks = [
+        f"{after - before}@{_ms(chunk.at_ms)}"
+        for (before, after), chunk in zip(pairwise(counts), body.chunks, strict=True)
+    ]
+    return {"event_chunks": " ".join(marks)}
+
+
+# -- reading
+
+
+def _read_json(document: dict[str, Any]) -> list[bytes]:
+    text = write(document["json"], _style(document))
+    before, after = document.get("before", ""), document.get("after", "")
+    if not isinstance(before, str) or not isinstance(after, str):
+        raise BadBody("before, after: expected text")
+    return [(before + text + after if before or after else text).encode()]
+
+
+def _style(document: dict[str, Any]) -> str:
+    style = document.get("style", "compact")
+    if style not in STYLES:
+        raise BadBody(f"style: expected one of {', '.join(STYLES)}")
+    return str(style)
+
+
+def _read_events(document: dict[str, Any]) -> list[bytes]:
+    eol = "\r\n" if document.get("eol") == "crlf" else "\n"
+    colon, style = ":" if document.get("colon") == ":" else ": ", _style(document)
+    if not isinstance(document["events"], list):
+        raise BadBody("events: expected a list")
+    return [
+        _event_text(event, number, (eol, colon, style)).encode()
+        for number, event in enumerate(document["events"])
+    ]
+
+
+def _event_text(event: Any, number: int, how: tuple[str, str, str]) -> str:
+    eol, colon, style = how
+    if not isinstance(event, dict):
+        raise BadBody(f"events[{number}]: expected an object")
+    if "raw" in event or "rest" in event:
+        return f"{event['raw']}{eol}{eol}" if "raw" in event else str(event["rest"])
+    lines = []
+    for name, value in event.items():
+        if name == "data" and not isinstance(value, str):
+            value = write(value, style) + " " * event.get("pad", 0)
+        if name != "pad":
+            lines.append(f"{name}{colon}{value}")
+    return eol.join(lines) + eol + eol
+
+
+def _read_text(document: dict[str, Any]) -> list[bytes]:
+    text = document["text"]
+    lines = text if isinstance(text, list) else [text]
+    if not all(isinstance(line, str) for line in lines):
+        raise BadBody("text: expected text, or a list of lines")
+    return ["\n".join(lines).encode()]
+
+
+def _read_base64(document: dict[str, Any]) -> list[bytes]:
+    if not isinstance(document["base64"], str):
+        raise BadBody("base64: expected text")
+    return [base64.b64decode(document["base64"], validate=True)]
+
+
+_READERS = {"json": _read_json, "events": _read_events, "text": _read_text, "base64": _read_base64}
+
+
+def _read_chunks(document: dict[str, Any], data: bytes, pieces: list[bytes]) -> tuple[Chunk, ...]:
+    if "at" in document:
+        return (Chunk(len(data), _number(document["at"], "at")),)
+    if "chunks" in document:
+        counts, times = _marks(document["chunks"], "chunks")
+        return tuple(map(Chunk, accumulate(counts), times))
+    if "event_chunks" not in document:
+        return ()
+    counts, times = _marks(document["event_chunks"], "event_chunks")
+    ends = [0, *accumulate(len(piece) for piece in pieces)]
+    if "events" not in document or sum(counts) != len(pieces) or min(counts, default=1) < 0:
+        raise BadBody(f"event_chunks: counts {sum(counts)} events, not the {len(pieces)} of `events`")
+    return tuple(Chunk(ends[count], time) for count, time in zip(accumulate(counts), times, strict=True))
+
+
+def _marks(text: Any, key: str) -> tuple[list[int], list[float]]:
+    try:
+        pairs = [mark.split("@") for mark in text.split()]
+        return [int(count) for count, _ in pairs], [float(time) for _, time in pairs]
+    except (AttributeError, ValueError):
+        raise BadBody(f'{key}: expected counts and ms, as in "120@3.5 98@4"') from None
+
+
+def _number(value: Any, key: str) -> float:
+    if isinstance(value, bool | str | list | dict) or value is None:
+        raise BadBody(f"{key}: expected a number")
+    return float(value)

@@ -1,0 +1,255 @@
+"""A recording as portable text: one JSON file, for review, git and replay; nothing is lost.
+
+    {"abs_cassette": 1, "name": .., "session": .., "tags": {..}, "id": .., "started": .., "ended": ..,
+     "channels": {"llm:openai": "https://api.openai.com/v1"},
+     "exchanges": [{"id", "channel", "started", "request": {..}, "response": {..}, "outcome", ..}]}
+
+`loads(dumps(cassette)) == cassette`, and `dumps(loads(text)) == text` for a text that `dumps` wrote.
+What has its usual value is left out. A text that can not be read is a `CassetteError` with its path.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from abs_replay.bodies import BadBody, body_document, read_body
+from abs_replay.document import Document, Wrong, maybe, number, only, take, texts, time, time_text
+from abs_replay.errors import CassetteError
+from abs_replay.exchange import (
+    Body,
+    Channel,
+    Exchange,
+    Headers,
+    Outcome,
+    Recording,
+    Request,
+    Response,
+    Role,
+    Upstream,
+)
+from abs_replay.json_styles import parse
+from abs_replay.layout import lay_out
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cassette:
+    """A recording with its exchanges, in recorded order."""
+
+    recording: Recording
+    exchanges: tuple[Exchange, ...]
+
+
+# -- writing
+
+
+def dumps(cassette: Cassette) -> str:
+    """Write a cassette as text; the same cassette always gives the same text."""
+    recording = cassette.recording
+    return lay_out(
+        {
+            "abs_cassette": FORMAT,
+            "name": recording.name,
+            **_said(session=recording.session, tags=recording.tags or None),
+            "id": recording.id,
+            "started": time_text(recording.started_at),
+            **_said(ended=None if recording.ended_at is None else time_text(recording.ended_at)),
+            "channels": {str(upstream.channel): upstream.url for upstream in recording.upstreams},
+            "exchanges": [_exchange_document(exchange) for exchange in cassette.exchanges],
+        }
+    )
+
+
+def _said(**values: Any) -> Document:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _exchange_document(exchange: Exchange) -> Document:
+    return {
+        "id": exchange.id,
+        "channel": str(exchange.channel),
+        "started": time_text(exchange.started_at),
+        "request": _request_document(exchange.request),
+        **_said(response=None if exchange.response is None else _response_document(exchange.response)),
+        **({} if exchange.outcome is Outcome.COMPLETE else {"outcome": exchange.outcome.value}),
+        **_said(error=exchange.error, ended_ms=exchange.ended_ms, redacted=exchange.redacted or None),
+    }
+
+
+def _request_document(request: Request) -> Document:
+    return {
+        "method": request.method,
+        "target": request.target,
+        **_unusual(request, scheme="http", host="", http_version="HTTP/1.1"),
+        **_message_document(request.headers, request.body),
+    }
+
+
+def _response_document(response: Response) -> Document:
+    return {
+        "status": response.status,
+        **_unusual(response, reason="", http_version="HTTP/1.1"),
+        **_message_document(response.headers, response.body),
+        **({"trailers": _header_lines(response.trailers)} if response.trailers else {}),
+    }
+
+
+def _unusual(message: Request | Response, **usual: str) -> Document:
+    return {key: getattr(message, key) for key, value in usual.items() if getattr(message, key) != value}
+
+
+def _message_document(headers: Headers, body: Body) -> Document:
+    shown = {"headers": _header_lines(headers)} if headers else {}
+    return shown if body == Body() else {**shown, "body": body_document(body)}
+
+
+def _header_lines(headers: Headers) -> list[str | list[str]]:
+    return [[name, value] if ": " in name else f"{name}: {value}" for name, value in headers]
+
+
+# -- reading
+
+
+def loads(text: str, source: str = "cassette") -> Cassette:
+    """Read a cassette; raises `CassetteError`, which begins with `source` and the path in it."""
+    try:
+        return _read(_parse(text))
+    except Wrong as wrong:
+        raise CassetteError(f"{source}: {wrong}") from None
+
+
+def _parse(text: str) -> Document:
+    try:
+        document = parse(text)
+    except json.JSONDecodeError as error:
+        raise Wrong("", f"line {error.lineno}, column {error.colno}: no JSON: {error.msg}") from None
+    except ValueError as error:
+        raise Wrong("", f"no JSON: {error}") from None
+    if not isinstance(document, dict) or "abs_cassette" not in document:
+        raise Wrong("", "no cassette: it has no `abs_cassette` (`abs export` writes one)")
+    version = take(document, "abs_cassette", int, "")
+    if version > FORMAT:
+        raise Wrong(
+            "", f"cassette format {version} is newer than {FORMAT}, the newest known: upgrade abs-replay"
+        )
+    if version < 1:
+        raise Wrong("abs_cassette", f"there is no format {version}")
+    return document
+
+
+_CASSETTE_KEYS = frozenset(
+    ("abs_cassette", "name", "session", "tags", "id", "started", "ended", "channels", "exchanges")
+)
+_EXCHANGE_KEYS = frozenset(
+    ("id", "channel", "started", "request", "response", "outcome", "error", "ended_ms", "redacted")
+)
+_REQUEST_KEYS = frozenset(("method", "target", "scheme", "host", "http_version", "headers", "body"))
+_RESPONSE_KEYS = frozenset(("status", "reason", "http_version", "headers", "body", "trailers"))
+
+
+def _read(document: Document) -> Cassette:
+    only(document, _CASSETTE_KEYS, "")
+    upstreams = take(document, "channels", dict, "", {})
+    recording = Recording(
+        id=take(document, "id", str, "", ""),
+        name=take(document, "name", str, ""),
+        started_at=time(document, "started", "", 0.0),
+        ended_at=time(document, "ended", "", None),
+        session=maybe(document, "session", str, ""),
+        tags=texts(maybe(document, "tags", dict, "") or {}, "tags"),
+        upstreams=tuple(
+            Upstream(_channel(channel, "channels"), url)
+            for channel, url in texts(upstreams, "channels").items()
+        ),
+    )
+    exchanges = take(document, "exchanges", list, "")
+    return Cassette(recording, tuple(_read_exchange(e, f"exchanges[{n}]") for n, e in enumerate(exchanges)))
+
+
+def _channel(text: str, where: str) -> Channel:
+    role, colon, name = text.partition(":")
+    if role not in Role:
+        raise Wrong(where, f"{text!r} is no channel: expected agent, llm or tool, and :NAME")
+    return Channel(Role(role), name if colon else role)
+
+
+def _read_exchange(document: Any, where: str) -> Exchange:
+    if type(document) is not dict:
+        raise Wrong(where, "expected an object")
+    only(document, _EXCHANGE_KEYS, where)
+    outcome = take(document, "outcome", str, where, "complete")
+    if outcome not in Outcome:
+        raise Wrong(where, f"expected one of {', '.join(Outcome)}", "outcome")
+    response = maybe(document, "response", dict, where)
+    return Exchange(
+        id=take(document, "id", str, where),
+        channel=_channel(take(document, "channel", str, where), f"{where}.channel"),
+        started_at=time(document, "started", where, 0.0),
+        request=_read_request(take(document, "request", dict, where), f"{where}.request"),
+        response=None if response is None else _read_response(response, f"{where}.response"),
+        outcome=Outcome(outcome),
+        error=maybe(document, "error", str, where),
+        ended_ms=number(document, "ended_ms", where, None),
+        redacted=take(document, "redacted", bool, where, False),
+    )
+
+
+def _read_request(document: Document, where: str) -> Request:
+    only(document, _REQUEST_KEYS, where)
+    return Request(
+        method=take(document, "method", str, where),
+        target=take(document, "target", str, where),
+        headers=_read_headers(document, "headers", where),
+        body=_read_body(document, where),
+        http_version=take(document, "http_version", str, where, "HTTP/1.1"),
+        scheme=take(document, "scheme", str, where, "http"),
+        host=take(document, "host", str, where, ""),
+    )
+
+
+def _read_response(document: Document, where: str) -> Response:
+    only(document, _RESPONSE_KEYS, where)
+    return Response(
+        status=take(document, "status", int, where),
+        headers=_read_headers(document, "headers", where),
+        body=_read_body(document, where),
+        reason=take(document, "reason", str, where, ""),
+        http_version=take(document, "http_version", str, where, "HTTP/1.1"),
+        trailers=_read_headers(document, "trailers", where),
+    )
+
+
+def _read_headers(document: Document, key: str, where: str) -> Headers:
+    lines = take(document, key, list, where, [])
+    return tuple(_header(line, f"{where}.{key}[{number}]") for number, line in enumerate(lines))
+
+
+def _header(line: Any, where: str) -> tuple[str, str]:
+    match line:
+        case str() if ":" in line:
+            name, _, value = line.partition(": ") if ": " in line else line.partition(":")
+        case [str(name), str(value)]:
+            pass
+        case _:
+            raise Wrong(where, 'expected "name: value"')
+    if not f"{name}{value}".isascii():
+        _latin1(name + value, where)
+    return name, value
+
+
+def _latin1(text: str, where: str) -> None:
+    try:
+        text.encode("latin-1")
+    except UnicodeEncodeError:
+        raise Wrong(where, "a header holds latin-1 only (RFC 9110 §5.5)") from None
+
+
+def _read_body(document: Document, where: str) -> Body:
+    body = maybe(document, "body", dict, where)
+    if body is None:
+        return Body()
+    try:
+        return read_body(body)
+    except BadBody as error:
+        raise Wrong(where, str(error), "body") from None

@@ -1,0 +1,81 @@
+"""Reading a JSON document of ours with types: every error says where it is, as a path.
+
+`take(document, "status", int, "exchanges[3].response")` gives the value or raises `Wrong`.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+type Document = dict[str, Any]
+
+_MISSING: Any = object()
+_NAMES = {str: "text", int: "a whole number", dict: "an object", list: "a list", bool: "true or false"}
+
+
+class Wrong(Exception):
+    """A place in the document, and what is wrong with it."""
+
+    def __init__(self, where: str, message: str, key: str = "") -> None:
+        path = f"{where}.{key}" if where and key else where or key
+        super().__init__(f"{path}: {message}" if path else message)
+
+
+def take[Value](
+    document: Document, key: str, kind: type[Value], where: str, default: Any = _MISSING
+) -> Value:
+    """Give a key's value; its type must be exactly `kind` (true is no number)."""
+    value = document.get(key, default)
+    if type(value) is kind or (value is default and default is not _MISSING):
+        return value
+    raise Wrong(where, "missing" if value is _MISSING else f"expected {_NAMES[kind]}", key)
+
+
+def maybe[Value](document: Document, key: str, kind: type[Value], where: str) -> Value | None:
+    """Give a key's value, or None where it is null or absent."""
+    return None if document.get(key) is None else take(document, key, kind, where)
+
+
+def only(document: Document, keys: frozenset[str], where: str) -> None:
+    """Refuse keys that nobody knows: in a file edited by hand they are slips of the pen."""
+    if document.keys() <= keys:
+        return
+    raise Wrong(where, f"unknown key; known are {', '.join(sorted(keys))}", min(document.keys() - keys))
+
+
+def texts(values: Document, where: str) -> dict[str, str]:
+    """Refuse values that are no text."""
+    for key in values:
+        take(values, key, str, where)
+    return values
+
+
+def number(document: Document, key: str, where: str, default: Any = _MISSING) -> Any:
+    """Give a number as a float, or the default."""
+    value = document.get(key, default)
+    if value is default and default is not _MISSING:
+        return value
+    if value is None or isinstance(value, bool | str | list | dict) or value is _MISSING:
+        raise Wrong(where, "missing" if value is _MISSING else "expected a number", key)
+    return float(value)
+
+
+def time_text(seconds: float) -> str | float:
+    """ISO 8601 with every digit of the number, or the number where a date can not hold it."""
+    whole, dot, digits = repr(float(seconds)).partition(".")
+    if not (dot and whole.isdigit() and digits.isdigit() and int(whole) < 253_402_300_800):
+        return seconds
+    date = datetime.fromtimestamp(int(whole), UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{date}.{digits}Z" if digits != "0" else f"{date}Z"
+
+
+def time(document: Document, key: str, where: str, default: Any = _MISSING) -> Any:
+    """Give a time as Unix seconds: `time_text` back, digit by digit."""
+    value = document.get(key, default)
+    if not isinstance(value, str):
+        return number(document, key, where, default)
+    whole, _, digits = value.removesuffix("Z").partition(".")
+    try:
+        seconds = int(datetime.fromisoformat(f"{whole}+00:00").timestamp())
+        return float(f"{seconds}.{digits or '0'}")
+    except ValueError:
+        raise Wrong(where, 'expected a time like "2026-11-30T14:26:01.25Z"', key) from None

@@ -1,0 +1,102 @@
+"""JSON as this or that program writes it: given a text, the value and the style that write it back.
+
+A body may stand as JSON in a cassette only if `write(value, style)` gives the very text that came.
+Numbers keep how they were written (`1e-7`, `0.10`); a text that no style gives back has no style.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from abs_replay.exact_json import Number
+
+# Deeper JSON stands as text: nobody reviews it, and writing it would exhaust the stack.
+DEEPEST = 100
+
+# No JSON text holds a bare NaN before a text, and no string can look like it: quotes are escaped there.
+_MARK = "NaN"
+_MARKED = re.compile(r'\[\s*NaN,\s*"([-+.0-9eE]+)"\s*\]')
+
+
+def _number(text: str) -> float | Number:
+    value = float(text)
+    return value if repr(value) == text else Number(text)
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+_DECODER = json.JSONDecoder(parse_float=_number, parse_constant=_refuse)
+
+
+def parse(text: str) -> Any:
+    """Read JSON; a float that Python would write otherwise is a `Number`. Raises `ValueError`."""
+    try:
+        return _DECODER.decode(text)
+    except RecursionError:
+        raise ValueError("JSON nested too deeply") from None
+
+
+def _mark(value: object) -> list[float | str]:
+    # The encoder written in C asks here for what it does not know; `write` puts the number in its place.
+    if isinstance(value, Number):
+        return [math.nan, value.text]
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+def _encoder(
+    separators: tuple[str, str], ascii_only: bool, indent: int | str | None = None
+) -> json.JSONEncoder:
+    return json.JSONEncoder(
+        ensure_ascii=ascii_only,
+        separators=separators,
+        indent=indent,
+        default=_mark,
+        check_circular=False,
+    )
+
+
+def _styles() -> dict[str, Callable[[Any], str]]:
+    layouts: dict[str, tuple[tuple[str, str], int | str | None]] = {
+        "compact": ((",", ":"), None),
+        "spaced": ((", ", ": "), None),
+        "indent 2": ((",", ": "), 2),
+        "indent 4": ((",", ": "), 4),
+        "indent tab": ((",", ": "), "\t"),
+    }
+    styles = {name: _encoder(marks, False, indent).encode for name, (marks, indent) in layouts.items()}
+    return styles | {
+        f"{name} ascii": _encoder(marks, True, indent).encode for name, (marks, indent) in layouts.items()
+    }
+
+
+STYLES = _styles()
+# Go's encoding/json escapes these five inside strings (https://pkg.go.dev/encoding/json#HTMLEscape).
+_GO_ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+STYLES["compact html"] = lambda value: STYLES["compact"](value).translate(_GO_ESCAPES)
+
+
+def write(value: Any, style: str = "compact") -> str:
+    """Write a value in a style of `STYLES`; raises `KeyError` where there is no such style."""
+    text = STYLES[style](value)
+    return _MARKED.sub(r"\1", text) if _MARK in text else text
+
+
+def styled(text: str) -> tuple[Any, str] | None:
+    """Give the value and the style that write this text again, or None where none does."""
+    try:
+        value = parse(text)
+    except ValueError:
+        return None
+    if not _within(value, DEEPEST):
+        return None
+    style = next((style for style in STYLES if write(value, style) == text), None)
+    return None if style is None else (value, style)
+
+
+def _within(value: Any, depth: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return depth > 0 and all(_within(item, depth - 1) for item in inner)
