@@ -100,10 +100,12 @@ def test_an_order_is_pending_once_and_shipped_from_then_on() -> None:
     assert statuses == ["pending", "shipped", "shipped"]
 
 
-def test_upstreams_may_be_below_a_path() -> None:
-    with running(flags=("--base-path", "/gateway/a")) as servers:
+@pytest.mark.parametrize("mcp_mode", ["auto", "legacy"])
+def test_upstreams_may_be_below_a_path_and_mcp_of_either_age(mcp_mode: str) -> None:
+    with running(env={"MCP_MODE": mcp_mode}, flags=("--base-path", "/gateway/a")) as servers:
         assert servers["model"].url.endswith("/gateway/a/v1")
         assert "desk lamp" in ask(servers, f"Where is {LAMP}?")
+        assert "48.00 EUR" in ask(servers, f"What is the refund for {LAMP}?")
 
 
 def test_an_upstream_that_is_gone_is_said_with_status_502() -> None:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -215,7 +216,7 @@ def test_what_is_no_answer_is_said_in_words(talk: Talk, words: str) -> None:
 def test_calls_that_the_agent_leaves_to_its_client_are_given() -> None:
     function = {"name": "get_order", "arguments": '{"id": 1}'}
     call = {"id": "call_1", "type": "function", "function": function}
-    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    message: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": [call]}
     body = dumps({"message": message}).encode()
     with speaking(answer(body)) as (url, _):
         reply = send(url)
