@@ -38,7 +38,9 @@ def drive(
 
 
 async def _drive(port: int, requests: Sequence[bytes], connections: int, seconds: float | None) -> Load:
-    turn, latencies, errors = count(), [], []
+    turn = count()
+    latencies: list[float] = []
+    errors: list[int] = []
     started = time.perf_counter()
 
     def following() -> bytes | None:

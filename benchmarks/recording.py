@@ -4,6 +4,7 @@ CPU per request is the steadier figure; requests per second scatter by a fifth o
 """
 
 import asyncio
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,8 +21,6 @@ REQUESTS = [request("/v1/chat/completions", question(seed)) for seed in range(20
 
 @contextmanager
 def upstream() -> Iterator[int]:
-    import sys
-
     port = free_port()
     with serving([sys.executable, "-m", "benchmarks.upstream", str(port)], port):
         yield port
@@ -71,15 +70,11 @@ def throughput(rounds: int = 5) -> None:
     cpu = [mine[1] / other[1] for mine, other in pairs]
     speed = [mine[0].per_second / other[0].per_second for mine, other in pairs]
     errors = sum(mine[0].errors for mine, _ in pairs)
-    print(
-        f"abs record / mitmdump, CPU per request: {median(cpu):.2f} (target at most 1.25), rounds {_list(cpu)}"
-    )
-    print(
-        f"abs record / mitmdump, requests per second: {median(speed):.2f} (target 0.8), rounds {_list(speed)}"
-    )
-    print(
-        f"  {pairs[-1][0][0].per_second:.0f} and {pairs[-1][1][0].per_second:.0f} requests/s, {errors} errors"
-    )
+    mine, other = pairs[-1][0][0].per_second, pairs[-1][1][0].per_second
+    print("abs record / mitmdump")
+    print(f"  CPU per request: {median(cpu):.2f} (target at most 1.25), rounds {_list(cpu)}")
+    print(f"  requests per second: {median(speed):.2f} (target at least 0.8), rounds {_list(speed)}")
+    print(f"  last round: {mine:.0f} and {other:.0f} requests/s; {errors} errors in all")
 
 
 def _list(values: list[float]) -> str:
@@ -105,15 +100,17 @@ async def delays(port: int) -> list[float]:
 
 
 def streaming(rounds: int = 5) -> None:
-    with tempfile.TemporaryDirectory() as folder, upstream() as target:
-        with recorder(target, Path(folder) / "store.duckdb") as (_, port):
-            asyncio.run(delays(port))
-            pairs = [(asyncio.run(delays(port)), asyncio.run(delays(target))) for _ in range(rounds)]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        upstream() as target,
+        recorder(target, Path(folder) / "store.duckdb") as (_, port),
+    ):
+        asyncio.run(delays(port))
+        pairs = [(asyncio.run(delays(port)), asyncio.run(delays(target))) for _ in range(rounds)]
     added = [median(mine) - median(direct) for mine, direct in pairs]
     worst = sorted(delay for mine, _ in pairs for delay in mine)
-    print(
-        f"a chunk through abs record: {median(added):+.2f} ms at the median (target at most 1), rounds {_list(added)}"
-    )
+    print("a chunk of a stream through abs record, against no proxy")
+    print(f"  median {median(added):+.2f} ms (target at most 1), rounds {_list(added)}")
     print(f"  p99 {worst[int(len(worst) * 0.99)]:.2f} ms after it was sent, {len(worst)} events")
 
 

@@ -1,4 +1,4 @@
-"""`abs replay` against `mitmdump --server-replay` on the same 1,000 recorded requests. Target: at least 8 times.
+"""`abs replay` against `mitmdump --server-replay` on the same 1,000 recorded requests: at least 8 times.
 
 Both recorded the same 1,000 requests to the same origin. mitmproxy is told to reuse its answers and not to
 dial the origin; `abs replay` is reset between rounds, since it answers a recorded request once.
