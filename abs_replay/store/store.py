@@ -47,7 +47,7 @@ class Store:
     @contextmanager
     def writing(self, patience: float | None = None) -> Iterator[Writer]:
         """Keep the file open for several batches. Nobody else gets in meanwhile: a second at most."""
-        with self._writing(patience) as connection:
+        with self._writing(patience, tidy=False) as connection:
             yield Writer(connection)
 
     def end(self, recording_id: str, ended_at: float) -> None:
@@ -94,9 +94,9 @@ class Store:
             yield connection
 
     @contextmanager
-    def _writing(self, patience: float | None = None) -> Iterator[DuckDBPyConnection]:
+    def _writing(self, patience: float | None = None, tidy: bool = True) -> Iterator[DuckDBPyConnection]:
         patience = self._patience if patience is None else patience
-        with opening.writing(self.path, patience) as connection:
+        with opening.writing(self.path, patience, tidy) as connection:
             for recording in self._begun.values():  # in case someone deleted the file meanwhile
                 writing.insert_recording(connection, recording)
             writing.fold(connection, self._spool)
