@@ -1,0 +1,70 @@
+"""Steps in the making, and the order in which a conversation's turns are told."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from abs_replay.conversations import Conversation, Placed
+from abs_replay.decoders import Call
+from abs_replay.exact_json import Json
+from abs_replay.trace import Source, Usage, Visibility
+
+
+@dataclass(slots=True, eq=False)
+class Draft:
+    """A step in the making; times are ms since the epoch. `began` is when what it reports began."""
+
+    actor: str
+    action: str
+    time: float
+    target: str | None = None
+    content: Json = None
+    arguments: Json = None
+    call_id: str | None = None
+    began: float | None = None
+    visibility: Visibility = Visibility.USER
+    group: str | None = None
+    sources: list[Source] = field(default_factory=list)
+    model: str | None = None
+    usage: Usage | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """A call with its drafts. It could be carried out from `since` on, until it was `told` about."""
+
+    call: Call
+    draft: Draft
+    since: float
+    told: float | None = None
+    response: Draft | None = None
+    shown: bool = False  # by the front
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moment:
+    """When to tell which part of a turn."""
+
+    time: float
+    placed: Placed
+    reply: bool = False
+
+
+def moments(conversation: Conversation) -> Iterator[Moment]:
+    """Give the order of telling: a front's reply comes after all that ran within its exchange, and
+    before the next request of its thread, even where the connection was closed later than that."""
+    waiting: list[Moment] = []
+    for placed in sorted(conversation.turns, key=lambda turn: turn.seen.start):
+        start, front = placed.seen.start, placed.seen.exchange.channel.role is conversation.front
+        ready = [m for m in waiting if m.time < start or (front and _precedes(m, placed))]
+        waiting = [moment for moment in waiting if moment not in ready]
+        for moment in sorted(ready, key=lambda moment: moment.time):
+            yield replace(moment, time=min(moment.time, start))
+        yield Moment(start, placed)
+        if front:
+            waiting.append(Moment(placed.seen.end, placed, reply=True))
+    yield from sorted(waiting, key=lambda moment: moment.time)
+
+
+def _precedes(moment: Moment, placed: Placed) -> bool:
+    return moment.time <= placed.seen.start or moment.placed.thread == placed.thread

@@ -1,0 +1,113 @@
+"""Threads of messages: which request continues which, and what it says that is new.
+
+A stateless API gets the whole history with each request. A request continues a thread when its
+messages begin with those that the thread asked last; then only what stands behind them, and behind
+the echo of the last reply, is new. Echoes come back edited: text dropped beside calls, calls left
+out, ids made up. So an echo is known by its call ids, else its calls, else its text, else its place.
+System text is no link, and its change is no break.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from abs_replay import exact_json
+from abs_replay.decoders import Call, Message
+from abs_replay.exact_json import Json
+
+EXACT, EDITED, DROPPED = 3, 2, 1  # how an echo fits a reply, best first
+
+
+def spoken(history: Sequence[Message]) -> tuple[Message, ...]:
+    """Give a history without its system messages, unless there are no others."""
+    return tuple(message for message in history if message.role != "system") or tuple(history)
+
+
+def plain(content: Json) -> Json:
+    """Give content as it compares: text without outer blanks, nothing and empty text alike."""
+    if isinstance(content, str):
+        return content.strip() or None
+    return content
+
+
+def same_call(left: Call, right: Call) -> bool:
+    """Say whether two messages show one call: by id where both have one, else by what it says."""
+    if left.call_id and right.call_id:
+        return left.call_id == right.call_id
+    return left.name == right.name and exact_json.equal(left.arguments, right.arguments)
+
+
+def echo(reply: Message, message: Message) -> int:
+    """Say how well a message repeats a reply; 0 where it is no assistant's."""
+    if message.role != "assistant":
+        return 0
+    if reply.calls or message.calls:
+        known = any(same_call(left, right) for left in reply.calls for right in message.calls)
+    else:
+        known = exact_json.equal(plain(reply.content), plain(message.content))
+    return EXACT if known else EDITED
+
+
+def same(left: Message, right: Message) -> bool:
+    """Say whether two requests hold one message."""
+    if left.role != right.role:
+        return False
+    if left.role == "assistant":
+        return echo(left, right) == EXACT
+    if left.role == "tool" and left.call_id and right.call_id:
+        return left.call_id == right.call_id
+    return exact_json.equal(plain(left.content), plain(right.content))
+
+
+@dataclass(slots=True)
+class Thread:
+    """What was asked last, and what came back; `failed` where that was no whole reply."""
+
+    asked: tuple[Message, ...] = ()
+    reply: Message | None = None
+    failed: bool = False
+
+    def fits(self, messages: Sequence[Message], retried: bool = False) -> tuple[int, int] | None:
+        """Say how well messages continue this thread: the length they share and how the echo fits.
+
+        None where they do not. The very same request again is a retry if the one before failed,
+        or says that it is one; else it opens another conversation.
+        """
+        length = len(self.asked)
+        if len(messages) < length or not all(map(same, self.asked, messages)):
+            return None
+        if len(messages) == length:
+            return (length, EXACT) if self.failed or retried else None
+        if self.reply is None:
+            return length, EXACT
+        return length, echo(self.reply, messages[length]) or DROPPED
+
+    def fresh(self, messages: Sequence[Message], retried: bool = False) -> tuple[Message, ...]:
+        """Give what of the messages this thread has not seen."""
+        if self.fits(messages, retried) is None:
+            return self._beyond(messages)
+        start = len(self.asked)
+        if self.reply is not None and len(messages) > start and echo(self.reply, messages[start]):
+            start += 1
+        return tuple(messages[start:])
+
+    def _beyond(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Give what is new where the history was shortened, edited, or is kept by the other side."""
+        known = [*self.asked, *([self.reply] if self.reply else [])]
+        last = max((i for i, m in enumerate(messages) if m.role == "assistant"), default=-1)
+        return tuple(
+            message
+            for index, message in enumerate(messages)
+            if index > last or not any(same(old, message) for old in known)
+        )
+
+    def advance(self, messages: Sequence[Message], reply: Message | None, failed: bool) -> None:
+        """Take in a request and what came back."""
+        self.asked, self.reply, self.failed = tuple(messages), reply, failed
+
+
+def best(
+    threads: Sequence[Thread], messages: Sequence[Message], retried: bool = False
+) -> tuple[Thread, tuple[int, int]] | None:
+    """Give the thread with the longest common history, the newest among equals."""
+    fitting = [(t, fit) for t in threads if (fit := t.fits(messages, retried)) and t.asked]
+    return max(reversed(fitting), key=lambda pair: pair[1], default=None)
