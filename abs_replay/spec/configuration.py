@@ -1,0 +1,85 @@
+"""The configuration file, `abs.config.yaml`, found upward from a directory (DESIGN §9)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from abs_replay.errors import Problem, SpecError, UsageError
+from abs_replay.exact_json import Json
+from abs_replay.spec.places import Document, nearest
+from abs_replay.spec.yaml_nodes import read
+
+NAME = "abs.config.yaml"
+KEYS = ("agent", "channels", "aliases", "redact", "match", "adapters", "judge", "defaults")
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a configuration says; `settings` are all its keys as written.
+
+    `aliases` maps the name that sessions use to the names that the wire shows (SEMANTICS A4).
+    """
+
+    file: Path | None = None
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    adapters: tuple[str, ...] = ()
+    settings: Mapping[str, Json] = field(default_factory=dict)
+
+
+def find(start: Path) -> Configuration:
+    """Read the nearest configuration at or above `start`; without one, the empty one.
+
+    Raises `SpecError` with every problem of the file.
+    """
+    directory = start.resolve()
+    for folder in (directory, *directory.parents):
+        if (folder / NAME).is_file():
+            return load(folder / NAME)
+    return Configuration()
+
+
+def load(file: Path) -> Configuration:
+    """Read one configuration file; raises `SpecError`, or `UsageError` where it can not be opened."""
+    try:
+        parsed = read(file.read_bytes(), str(file))
+    except OSError as error:
+        raise UsageError(f"{file}: can not be read: {error.strerror}") from None
+    problems = list(parsed.problems)
+    for document in parsed.documents[1:]:
+        problems.append(document.problem((), "a configuration is one document"))
+    for document in parsed.documents[:1]:
+        problems += _problems(document)
+    if problems:
+        raise SpecError(problems)
+    return _configuration(file, parsed.documents[0].value if parsed.documents else {})
+
+
+def _problems(document: Document) -> list[Problem]:
+    value = document.value
+    if not isinstance(value, Mapping):
+        return [document.problem((), "a configuration must be a mapping")]
+    problems: list[Problem] = []
+    for key in value:
+        if key not in KEYS and not key.startswith("x-"):
+            near = nearest(key, KEYS)
+            hint = f"did you mean `{near}`?" if near else f"known: {', '.join(KEYS)}"
+            problems.append(document.problem((key,), f"unknown key `{key}`: {hint}"))
+    aliases = value.get("aliases", {})
+    if not isinstance(aliases, Mapping):
+        return [*problems, document.problem(("aliases",), "must be a mapping of a name to its other names")]
+    for name, others in aliases.items():
+        if not (isinstance(others, list) and all(isinstance(other, str) for other in others)):
+            problems.append(document.problem(("aliases", name), "must be a list of names"))
+    return problems
+
+
+def _configuration(file: Path, value: Json) -> Configuration:
+    assert isinstance(value, Mapping)  # checked
+    aliases, adapters = value.get("aliases", {}), value.get("adapters")
+    assert isinstance(aliases, Mapping)
+    return Configuration(
+        file,
+        {name: tuple(map(str, others)) for name, others in aliases.items() if isinstance(others, list)},
+        tuple(adapters) if isinstance(adapters, Mapping) else (),
+        value,
+    )

@@ -1,0 +1,146 @@
+"""Session documents from files: read, checked, expanded; every problem of every file at once."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from abs_replay.errors import Problem, SpecError, UsageError
+from abs_replay.spec import fragments, rule_checks, session_checks
+from abs_replay.spec.checks import Checks, only_lends
+from abs_replay.spec.configuration import Configuration
+from abs_replay.spec.places import Document, Reporter
+from abs_replay.spec.variables import Dataset, Template
+from abs_replay.spec.yaml_nodes import read
+
+PATTERNS = ("*.abs.yaml", "*.abs.yml", "*.abs.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """What a set of files holds: sessions in file order, and warnings."""
+
+    sessions: tuple[Template, ...]
+    warnings: tuple[Problem, ...] = ()
+
+
+@dataclass(slots=True)
+class _Loaded:
+    sessions: list[Template] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def load(paths: Sequence[Path], configuration: Configuration = Configuration()) -> Documents:
+    """Read session files, and the `*.abs.yaml` files of directories.
+
+    Raises `SpecError` with all problems of all files (SEMANTICS D7), `UsageError` for a path that
+    leads to none.
+    """
+    loaded = _Loaded()
+    for file in _files(paths):
+        _load_file(file, configuration, loaded)
+    if loaded.problems:
+        raise SpecError(loaded.problems)
+    return Documents(tuple(loaded.sessions), (*loaded.warnings, *_same_names(loaded.sessions)))
+
+
+def _files(paths: Iterable[Path]) -> list[Path]:
+    files: dict[Path, Path] = {}
+    for path in paths:
+        for file in _in_directory(path) if path.is_dir() else [path]:
+            files.setdefault(file.resolve(), file)
+    return list(files.values())
+
+
+def _in_directory(directory: Path) -> list[Path]:
+    found = {file for pattern in PATTERNS for file in directory.rglob(pattern)}
+    seen = [f for f in found if not any(part.startswith(".") for part in f.relative_to(directory).parts)]
+    if not seen:
+        raise UsageError(f"{directory}: no session here; they are called NAME.abs.yaml")
+    return sorted(seen)
+
+
+def _load_file(file: Path, configuration: Configuration, loaded: _Loaded) -> None:
+    try:
+        parsed = read(file.read_bytes(), str(file))
+    except OSError as error:
+        raise UsageError(f"{file}: can not be read: {error.strerror}") from None
+    except ValueError:
+        raise UsageError(f"{str(file)!r} is no file name") from None
+    of_file = _Loaded(problems=list(parsed.problems))
+    known = {(problem.line, problem.path) for problem in parsed.problems}
+    _check(parsed.documents, configuration, of_file, str(file))
+    problems = [p for p in of_file.problems if p in parsed.problems or (p.line, p.path) not in known]
+    loaded.problems += sorted(dict.fromkeys(problems), key=lambda problem: problem.line or 0)
+    loaded.warnings += of_file.warnings
+    loaded.sessions += of_file.sessions
+
+
+def _check(documents: Sequence[Document], configuration: Configuration, loaded: _Loaded, file: str) -> None:
+    adapters = {*rule_checks.ADAPTERS, *configuration.adapters}
+    for document in documents:
+        reporter = Reporter(document, loaded.problems, loaded.warnings)
+        Checks(reporter, adapters).document()
+    lending = [document for document in documents if only_lends(document.value)]
+    if len(lending) == len(documents) and not loaded.problems:
+        loaded.problems.append(Problem("no session: a file needs `session` and `behaviors`", file, 1))
+    lent, problems = fragments.lend(lending)
+    loaded.problems += problems
+    visited: set[int] = set()
+    for document in documents:
+        if document not in lending:
+            visited |= _session(document, lent, configuration, loaded)
+    rest = fragments.Expansion({}, lent)
+    rest.visited |= visited
+    rest.check(list(lent.values()))
+    loaded.problems += rest.problems
+
+
+def _session(
+    document: Document, lent: fragments.Scope, configuration: Configuration, loaded: _Loaded
+) -> set[int]:
+    value = document.value
+    if not isinstance(value, Mapping):
+        return set()
+    own = fragments.of_document(document)
+    expansion = fragments.Expansion(own, lent)
+    behaviors = expansion.behaviors(fragments.entries(document, ("behaviors",), value.get("behaviors")))
+    expansion.check(list(own.values()))
+    evaluations = fragments.entries(document, ("evaluations",), value.get("evaluations"))
+    loaded.problems += expansion.problems
+    loaded.problems += session_checks.problems(behaviors, evaluations, configuration.aliases)
+    if not loaded.problems:
+        loaded.sessions.append(_template(document, value, behaviors, evaluations, configuration))
+    return expansion.visited
+
+
+def _template(
+    document: Document,
+    value: Mapping[str, object],
+    behaviors: tuple[fragments.Placed, ...],
+    evaluations: tuple[fragments.Placed, ...],
+    configuration: Configuration,
+) -> Template:
+    description, dataset = value.get("description"), value.get("dataset")
+    of_rows = dataset if isinstance(dataset, Mapping) else {}
+    return Template(
+        name=str(value["session"]),
+        document=document,
+        behaviors=behaviors,
+        evaluations=evaluations,
+        description=str(description) if description is not None else None,
+        dataset=Dataset(of_rows["id"], of_rows.get("path")) if of_rows else None,
+        configuration=configuration,
+    )
+
+
+def _same_names(sessions: Sequence[Template]) -> list[Problem]:
+    """A trace names its session: two of one name can not be told apart."""
+    first: dict[str, Template] = {}
+    warnings: list[Problem] = []
+    for session in sessions:
+        other = first.setdefault(session.name, session)
+        if other is not session:
+            message = f"`{session.name}` is also the name of a session in {other.file}"
+            warnings.append(session.document.problem(("session",), message))
+    return warnings

@@ -1,0 +1,102 @@
+"""Where something stands in a document (SEMANTICS D8): its path, its line, and a problem there."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from abs_replay.errors import Problem
+from abs_replay.exact_json import Json
+
+type Path = tuple[str | int, ...]
+
+
+@dataclass(slots=True)
+class Node:
+    """One YAML value with its line (from 1). `entries` are a list's items or a mapping's pairs.
+
+    `size` counts the values in it, those behind aliases each time they are meant.
+    """
+
+    line: int
+    kind: str  # "scalar", "list" or "mapping"
+    tag: str | None = None
+    text: str = ""
+    plain: bool = False
+    entries: list["Entry"] = field(default_factory=list)
+    size: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An item of a list, or a pair of a mapping; `line` is that of the item or the key."""
+
+    line: int
+    key: Node | None
+    node: Node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """One document of a file; `index` counts from 0 without the empty ones."""
+
+    file: str
+    index: int
+    root: Node
+    value: Json
+
+    def problem(self, path: Path, message: str) -> Problem:
+        return Problem(message, self.file, self.line(path), written(path, self.index))
+
+    def line(self, path: Path) -> int:
+        """The first line of the key or list item at `path`, or of what is there on the way to it."""
+        node, line = self.root, self.root.line
+        for step in path:
+            entry = _entry(node, step)
+            if entry is None:
+                return line
+            node, line = entry.node, entry.line
+        return line
+
+
+def _entry(node: Node, step: str | int) -> Entry | None:
+    if isinstance(step, int):
+        is_there = node.kind == "list" and step < len(node.entries)
+        return node.entries[step] if is_there else None
+    return next((entry for entry in node.entries if entry.key and entry.key.text == step), None)
+
+
+def written(path: Path, index: int = 0) -> str:
+    """Write a path: `behaviors[0].with.id`, from a file's second document on with its number."""
+    text = f"document[{index}]" if index else ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.removeprefix(".")
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant."""
+    found = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def meant(word: str, known: Sequence[str]) -> str:
+    """The end of a message about an unknown word: the near miss, or all that is known."""
+    near = nearest(word, known)
+    if near:
+        return f"did you mean `{near}`?"
+    return f"known: {', '.join(known)}" if known else "none is known here"
+
+
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """Collects what is wrong, and what has no effect, in one document."""
+
+    document: Document
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+
+    def problem(self, path: Path, message: str) -> None:
+        self.problems.append(self.document.problem(path, message))
+
+    def warning(self, path: Path, message: str) -> None:
+        self.warnings.append(self.document.problem(path, message))

@@ -1,0 +1,204 @@
+"""What can be known of one evaluation from its own fields (SEMANTICS D2, D7).
+
+The same checks run twice: at load, where a value that holds a reference is passed over
+(`pending`), and once the references are resolved (V2).
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, get_args
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from abs_replay.exact_json import Json, Number
+from abs_replay.spec import expressions, references, rules, schema_checks
+from abs_replay.spec.places import Path
+
+type Pending = Callable[[Json], bool]
+type Found = Iterator[tuple[Path, str]]
+
+
+def _by_type(*groups: tuple[type[rules.Rule], ...]) -> dict[str, type[rules.Rule]]:
+    models = [model for group in groups for model in group]
+    return {name: model for model in models for name in get_args(model.model_fields["type"].annotation)}
+
+
+STEP = _by_type(rules.STEP_RULES, rules.ANY_LEVEL)
+SESSION = _by_type(rules.SESSION_RULES, rules.ANY_LEVEL)
+TYPES = {**STEP, **SESSION}
+COMPOSITIONS = tuple(_by_type(rules.ANY_LEVEL))
+SCORING = (rules.Judged, rules.TextMetric, rules.Custom, rules.Composition)  # those with a threshold (R6)
+ADAPTERS = ("builtin", "azure", "aws", "google", "aievaluator")
+SELECTORS = ("match", "after")
+
+_WHOLE_NUMBERS = ("min", "max", "max_steps")
+# Patterns are tried with references standing for these: the author's own part must compile with one.
+_STAND_INS = ("x", "~")
+_MESSAGES: Mapping[str, str] = {
+    "string_type": "must be text",
+    "bool_type": "must be true or false",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "tuple_type": "must be a list",
+    "string_too_short": "must not be empty",
+    "too_short": "must not be empty",
+}
+
+
+def at_load(value: Json) -> bool:
+    """Pass over what can be known only at run: a text with references."""
+    return isinstance(value, str) and any(references.names(value))
+
+
+def at_run(_: Json) -> bool:
+    """Pass over nothing."""
+    return False
+
+
+def keys(model: type[rules.Rule]) -> tuple[str, ...]:
+    """The keys that an evaluation of this model may have, as authors write them."""
+    return tuple(field.alias or name for name, field in model.model_fields.items())
+
+
+def known(raw: Mapping[str, Json], model: type[rules.Rule]) -> dict[str, Any]:
+    """The fields that the model reads: without `x-` keys and those it does not know."""
+    if issubclass(model, rules.Custom):
+        return {key: value for key, value in raw.items() if not key.startswith("x-")}
+    allowed = keys(model)
+    return {key: _known_in(key, value) for key, value in raw.items() if key in allowed}
+
+
+def _known_in(key: str, value: Json) -> Json:
+    if key in SELECTORS and isinstance(value, Mapping):
+        return {name: item for name, item in value.items() if name in rules.Selector.model_fields}
+    if key == "order" and isinstance(value, list):
+        return [_known_in("match", item) for item in value]
+    return value
+
+
+def model_data(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Exact numbers as the models want them: 0.70 as a float, 3.0 as a whole number."""
+    data = dict(fields)
+    for key in _WHOLE_NUMBERS:
+        value = data.get(key)
+        if isinstance(value, Number) and value == value.to_integral_value():
+            data[key] = int(value)
+    if isinstance(data.get("threshold"), Number):
+        data["threshold"] = float(data["threshold"])
+    return data
+
+
+def problems(
+    fields: Mapping[str, Any], model: type[rules.Rule], pending: Pending, adapters: Collection[str]
+) -> Found:
+    """Give what is wrong with an evaluation's known fields, by path inside it."""
+    broken = dict(_model_problems(fields, model, pending))
+    yield from broken.items()
+    for path, message in _meanings(fields, model, pending, adapters):
+        if path not in broken:
+            yield path, message
+
+
+def _meanings(
+    fields: Mapping[str, Any], model: type[rules.Rule], pending: Pending, adapters: Collection[str]
+) -> Found:
+    yield from _excluding(fields)
+    yield from _selectors(fields)
+    if issubclass(model, rules.Regex):
+        yield from pattern_problems(fields.get("pattern"), pending, ("pattern",))
+    if "schema" in fields and issubclass(model, rules.Schema):
+        for path, message in schema_checks.problems(fields["schema"], pending):
+            yield ("schema", *path), message
+    if issubclass(model, rules.Count) and not {"min", "max"} & fields.keys():
+        yield (), "count needs `min` or `max`"
+    if fields.get("type") == "llm_judge" and not {"criteria", "prompt"} & fields.keys():
+        yield (), "llm_judge needs `criteria`"
+    adapter = fields.get("adapter")
+    if isinstance(adapter, str) and adapter not in adapters and not pending(adapter):
+        yield ("adapter",), f"no adapter is called `{adapter}`; known: {', '.join(sorted(adapters))}"
+    yield from _when_problems(fields.get("when"))
+
+
+def _model_problems(fields: Mapping[str, Any], model: type[rules.Rule], pending: Pending) -> Found:
+    nulls = [key for key, value in fields.items() if value is None and key in keys(model)]
+    blank = [key for key in nulls if key not in ("value", "schema")]
+    for key in blank:
+        yield (key,), "must not be null: leave the key out"
+    try:
+        model.model_validate(model_data({key: fields[key] for key in fields if key not in blank}))
+    except ValidationError as error:
+        for found in error.errors(include_url=False, include_context=True):
+            path = tuple(found["loc"])
+            if found["type"] == "missing" and path[-1] not in fields:
+                yield path[:-1], f"`{path[-1]}` is missing"
+            elif not pending(found["input"]) and found["type"] != "missing":
+                yield path, message(found)
+
+
+def message(found: ErrorDetails) -> str:
+    """Say what a model found wrong, in an author's words."""
+    limits = found.get("ctx", {})
+    match found["type"]:
+        case "greater_than_equal":
+            return f"must be at least {limits['ge']}"
+        case "less_than_equal":
+            return f"must be at most {limits['le']}"
+        case kind:
+            return _MESSAGES.get(kind, found["msg"])
+
+
+def _excluding(fields: Mapping[str, Any]) -> Found:
+    order = list(fields)
+    if "with" in fields and "with_only" in fields:
+        yield (max("with", "with_only", key=order.index),), "`with` and `with_only` exclude each other"
+    least, most = fields.get("min"), fields.get("max")
+    if isinstance(least, int | Number) and isinstance(most, int | Number) and least > most:
+        yield (max("min", "max", key=order.index),), f"no number is at least {least} and at most {most}"
+
+
+def _selectors(fields: Mapping[str, Any]) -> Found:
+    order = fields.get("order")
+    places: list[tuple[Path, Any]] = [((key,), fields.get(key)) for key in SELECTORS]
+    places += [(("order", i), item) for i, item in enumerate(order)] if isinstance(order, list) else []
+    for path, selector in places:
+        if not isinstance(selector, Mapping):
+            continue
+        if not selector:
+            yield path, "a selector needs one of `actor`, `action`, `target`"
+        for key, value in selector.items():
+            if value is None:
+                yield (*path, key), "must not be null: leave the key out"
+
+
+def pattern_problems(pattern: Json, pending: Pending, path: Path) -> Found:
+    """Compile a pattern as Python's `re`, references standing for themselves (V2, E3)."""
+    if not isinstance(pattern, str):
+        return
+    stand_ins = _STAND_INS if pending is at_load else ("",)
+    reasons = [_compile(_pattern_with(pattern, s) if s else pattern) for s in stand_ins]
+    if all(reasons):
+        yield path, f"no valid pattern: {reasons[0]}"
+
+
+def _pattern_with(pattern: str, stand_in: str) -> str:
+    parts = references.parse(pattern, pattern=True)
+    return "".join(part if isinstance(part, str) else stand_in for part in parts)
+
+
+def _compile(pattern: str) -> str | None:
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        return str(error) or "too deeply nested"
+    return None
+
+
+def _when_problems(when: Json) -> Found:
+    if isinstance(when, str):
+        try:
+            expressions.parse(when)
+        except expressions.ConditionError as error:
+            yield ("when",), f"no valid condition: {error}"

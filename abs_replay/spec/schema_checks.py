@@ -1,0 +1,100 @@
+"""Whether a JSON Schema is one, before any content meets it (SEMANTICS D7, E4)."""
+
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+import jsonschema
+from jsonschema.protocols import Validator
+from referencing import Registry, Specification
+from referencing._core import Resolver
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import EMPTY_REGISTRY, specification_with
+
+from abs_replay.exact_json import Json
+from abs_replay.spec.places import Path
+
+NEWEST = "https://json-schema.org/draft/2020-12/schema"
+DRAFTS: Mapping[str, type[Validator]] = {
+    NEWEST: jsonschema.Draft202012Validator,
+    "https://json-schema.org/draft/2019-09/schema": jsonschema.Draft201909Validator,
+    "http://json-schema.org/draft-07/schema": jsonschema.Draft7Validator,
+    "http://json-schema.org/draft-06/schema": jsonschema.Draft6Validator,
+    "http://json-schema.org/draft-04/schema": jsonschema.Draft4Validator,
+}
+# Below these keys stand values, not schemas: `$ref` or `pattern` in them is data.
+VALUES = ("const", "enum", "default", "examples")
+
+type Pending = Callable[[Json], bool]
+type Found = Iterator[tuple[Path, str]]
+
+
+def problems(schema: Json, pending: Pending) -> Found:
+    """Give what is wrong, by path; parts that are `pending` (references unresolved) are left out."""
+    if isinstance(schema, bool) or (pending(schema) and isinstance(schema, str)):
+        return
+    if not isinstance(schema, Mapping):
+        yield (), "a JSON Schema is a mapping, true or false"
+        return
+    draft = schema.get("$schema", NEWEST)
+    if not isinstance(draft, str) or draft.rstrip("#") not in DRAFTS:
+        yield ("$schema",), f"unknown JSON Schema draft; known: {', '.join(DRAFTS)}"
+        return
+    broken = False
+    for path, message in _violations(schema, DRAFTS[draft.rstrip("#")], pending):
+        broken = True
+        yield path, message
+    if not broken:
+        yield from _references(schema, draft.rstrip("#"), pending)
+
+
+def _violations(schema: Mapping[str, Json], draft: type[Validator], pending: Pending) -> Found:
+    checker = draft(draft.META_SCHEMA, format_checker=draft.FORMAT_CHECKER)
+    for error in checker.iter_errors(_floats(schema)):
+        if not pending(error.instance if isinstance(error.instance, str) else None):
+            yield tuple(error.absolute_path), f"no valid JSON Schema: {error.message[:300]}"
+
+
+def _floats(value: Json) -> Any:
+    """Exact numbers as the numbers that `jsonschema` knows: 3.0 is an integer to it, Decimal is not."""
+    if isinstance(value, Mapping):
+        return {key: _floats(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_floats(item) for item in value]
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def _references(schema: Mapping[str, Json], draft: str, pending: Pending) -> Found:
+    specification = specification_with(draft)
+    root = specification.create_resource(schema)
+    base = root.id() or "urn:document"
+    registry: Registry[Json] = EMPTY_REGISTRY.with_resource(base, root).crawl()
+    for path, resolver, target in _written(schema, (), registry.resolver(base), specification):
+        if not pending(target) and not _leads_somewhere(resolver, target):
+            reason = "nothing is there" if target.startswith("#") else "it leads out of the document"
+            yield path, f"the reference {target} can not be followed: {reason}"
+
+
+def _leads_somewhere(resolver: Resolver[Json], target: str) -> bool:
+    try:
+        resolver.lookup(target)
+    except (Unresolvable, ValueError):
+        return False
+    return True
+
+
+def _written(
+    value: Json, path: Path, resolver: Resolver[Json], specification: Specification[Json]
+) -> Iterator[tuple[Path, Resolver[Json], str]]:
+    """Every reference with its path and what resolves it: an embedded `$id` begins a new base."""
+    if isinstance(value, Mapping):
+        if path:
+            resolver = resolver.in_subresource(specification.create_resource(value))
+        for key, item in value.items():
+            if key in ("$ref", "$dynamicRef", "$recursiveRef") and isinstance(item, str):
+                yield (*path, key), resolver, item
+            elif key not in VALUES or path[-1:] in (("properties",), ("$defs",), ("definitions",)):
+                yield from _written(item, (*path, key), resolver, specification)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _written(item, (*path, index), resolver, specification)
