@@ -126,7 +126,7 @@ def loads(text: str, source: str = "cassette") -> Cassette:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Keep the garbage collector from searching, over and over, a tree that only grows: a third of the time."""
+    """Keep the collector from searching a tree that only grows: a third of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -40,8 +40,8 @@ def parse(text: str) -> Any:
         raise ValueError("JSON nested too deeply") from None
 
 
-def _mark(value: object) -> list[float | str]:
-    # The encoder written in C asks here for what it does not know; `write` puts the number in its place.
+def stand_in(value: object) -> list[float | str]:
+    """Stand in for a `Number` where the encoder written in C asks; `write` puts the number there again."""
     if isinstance(value, Number):
         return [math.nan, value.text]
     raise TypeError(f"{type(value).__name__} is no JSON")
@@ -54,7 +54,7 @@ def _encoder(
         ensure_ascii=ascii_only,
         separators=separators,
         indent=indent,
-        default=_mark,
+        default=stand_in,
         check_circular=False,
     )
 

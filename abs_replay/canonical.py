@@ -1,0 +1,125 @@
+"""The form of a request in which two that mean the same are equal: its identity in replay.
+
+Method, path, sorted query, and the body: JSON with sorted keys and numbers by value (`1` is `1.0`,
+SEMANTICS A5), anything else byte by byte. Nothing is taken out but what `Ignore` names. Headers take no
+part. A JSON-RPC request's id, and the progress token that echoes it, name the call and not what is asked.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+from abs_replay.exact_json import Number
+from abs_replay.exchange import Channel, Request
+from abs_replay.json_styles import stand_in
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """A place that does not count: `body.metadata.user_id`, `body.messages.*.id`, `query.nonce`."""
+
+    at: str
+    channel: Channel | None = None
+
+
+@dataclass(frozen=True)
+class Canonical:
+    """A request's identity (`key`), and its body as JSON where it is JSON."""
+
+    method: str
+    target: str
+    body: str
+    document: Any = None
+
+    @cached_property
+    def key(self) -> tuple[str, str, str]:
+        return self.method, self.target, self.body
+
+    @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
+
+
+def canonical(request: Request, channel: Channel, ignore: Sequence[Ignore] = ()) -> Canonical:
+    """Give a request's identity on its channel."""
+    places = [rule.at.split(".") for rule in ignore if rule.channel in (None, channel)]
+    target = _target(request.target, {parts[1] for parts in places if parts[0] == "query" and len(parts) > 1})
+    document = json_body(request.body.data)
+    if document is None:
+        return Canonical(request.method, target, request.body.data.decode("latin-1"))
+    for parts in places:
+        if parts[0] == "body":
+            _drop(document, parts[1:])
+    document = _without_call_ids(document)
+    return Canonical(request.method, target, text_of(document), document)
+
+
+def _target(target: str, dropped: set[str]) -> str:
+    path, _, query = target.partition("?")
+    if not query:
+        return path
+    kept = [pair for pair in query.split("&") if pair.partition("=")[0] not in dropped]
+    return f"{path}?{'&'.join(sorted(kept))}" if kept else path
+
+
+def json_body(data: bytes) -> Any:
+    """Give a body's JSON object or list, or None where it is none."""
+    if data.lstrip()[:1] not in (b"{", b"["):
+        return None
+    try:
+        return _DECODER.decode(data.decode())
+    except (ValueError, RecursionError):
+        return None
+
+
+def _number(text: str) -> int | float | Number:
+    """Equal numbers become equal values, and none is rounded: 1.50 is 1.5, but not 1.5000000000000000001."""
+    value = float(text)
+    exact = Decimal(text)
+    if exact != Decimal(repr(value)):
+        return Number(str(exact.normalize()))
+    return int(value) if value.is_integer() else value
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+_DECODER = json.JSONDecoder(parse_float=_number, parse_constant=_refuse)
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, sort_keys=True, separators=(",", ":"), check_circular=False, default=stand_in
+)
+
+
+def text_of(document: Any) -> str:
+    """Write JSON so that equal values give equal text."""
+    return _ENCODER.encode(document)
+
+
+def _drop(value: Any, parts: Sequence[str]) -> None:
+    head, rest = parts[0] if parts else "", parts[1:]
+    if isinstance(value, list):
+        for item in value if head == "*" else value[int(head) : int(head) + 1] if head.isdigit() else ():
+            _drop(item, rest)
+    elif isinstance(value, dict) and rest:
+        for key in list(value) if head == "*" else [head]:
+            _drop(value.get(key), rest)
+    elif isinstance(value, dict):
+        value.pop(head, None)
+
+
+def _without_call_ids(document: Any) -> Any:
+    """JSON-RPC: a request and a notification stay different, two calls with different ids are the same."""
+    if isinstance(document, list):
+        return [_without_call_ids(item) if isinstance(item, dict) else item for item in document]
+    if "jsonrpc" not in document or "method" not in document:
+        return document
+    changed = {**document, "id": True} if "id" in document else dict(document)
+    params = document.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    if isinstance(meta, dict) and "progressToken" in meta:
+        changed["params"] = {**params, "_meta": {**meta, "progressToken": True}}
+    return changed

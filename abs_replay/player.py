@@ -1,0 +1,239 @@
+"""A cassette being played: each request gets the recorded exchange that answers it, or a miss.
+
+Play state is kept per scope (a test, an MCP session, or the whole server): within a scope each recorded
+exchange answers once, the same request in recorded order. State is all this module has; no I/O, no clock.
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from abs_replay.canonical import Canonical, Ignore
+from abs_replay.cassette import Cassette
+from abs_replay.differences import Difference, differences, nearest
+from abs_replay.echo import SESSION_HEADER, call_ids, follow, with_session
+from abs_replay.exchange import Channel, Exchange, Outcome, Request, Response, header
+from abs_replay.matching import Candidate, Group, Index, Match, credential
+from abs_replay.renaming import Bindings, Pair
+
+# Every miss counts; so many are kept with their reasons. A client in a loop must not fill the memory.
+KEPT_MISSES = 100
+
+
+class Reason(StrEnum):
+    """Why a request has no answer."""
+
+    UNKNOWN = "unknown"  # nobody recorded it
+    USED_UP = "used_up"  # recorded, and played as often as recorded
+    AMBIGUOUS = "ambiguous"  # several recorded ones with different answers fit equally
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """The recorded exchange that answers, its number, and the response as it must go out.
+
+    `response` is that of the exchange itself unless ids in it follow the request.
+    """
+
+    number: int
+    exchange: Exchange
+    response: Response | None
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A request without answer, and what helps to see why.
+
+    `nearest` is the number of the recorded exchange that comes closest, `candidates` those of an
+    ambiguous one; `recorded` says how often a used-up request was recorded.
+    """
+
+    reason: Reason
+    request: Request
+    channel: Channel
+    nearest: int | None = None
+    differences: tuple[Difference, ...] = ()
+    candidates: tuple[int, ...] = ()
+    recorded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What was played so far, over all scopes; `misses` are the first `KEPT_MISSES` of `missed`."""
+
+    used: tuple[Exchange, ...]
+    unused: tuple[Exchange, ...]
+    missed: int
+    misses: tuple[Miss, ...]
+
+
+@dataclass(slots=True)
+class _Scope:
+    used: set[int] = field(default_factory=set)
+    bindings: Bindings = field(default_factory=Bindings)
+
+
+def refused_channels(exchanges: Iterable[Exchange]) -> frozenset[Channel]:
+    """Channels on which every connection was refused: nobody listened there, and nobody will."""
+    outcomes: dict[Channel, set[Outcome]] = {}
+    for exchange in exchanges:
+        outcomes.setdefault(exchange.channel, set()).add(exchange.outcome)
+    return frozenset(channel for channel, seen in outcomes.items() if seen == {Outcome.REFUSED})
+
+
+class Player:
+    """Answers requests from a cassette."""
+
+    def __init__(
+        self, cassette: Cassette, match: Match = Match.CANONICAL, ignore: Sequence[Ignore] = ()
+    ) -> None:
+        self.cassette = cassette
+        self._exchanges = cassette.exchanges
+        self._match = match
+        self._index = Index(cassette.exchanges, ignore)
+        self._recorded_sessions = {session for session in map(_session, self._exchanges) if session}
+        self._scopes: dict[str, _Scope] = {}
+        self._sessions: dict[str, str] = {}  # session as handed out -> as recorded
+        self._played: set[int] = set()
+        self._missed = 0
+        self._misses: list[Miss] = []
+
+    def reset(self) -> None:
+        """Begin again: no scope has played anything. What was used and missed so far stays counted."""
+        self._scopes.clear()
+        self._sessions.clear()
+
+    def play(self, request: Request, channel: Channel, scope: str = "") -> Played | Miss:
+        """Answer one request of a channel, in a scope."""
+        state = self._scopes.get(scope)
+        if state is None:
+            state = self._scopes[scope] = _Scope()
+        group, form = self._index.same_bytes(request, channel), None
+        if group is None:
+            form = self._index.form(request, channel)
+            group = self._index.same_form(form, channel)
+        if group is not None:
+            number = self._next(group, request, state)
+            if number is None:
+                return self._miss(self._used_up(group, request, channel))
+            return self._take(number, group, request, state)
+        assert form is not None
+        return self._play_alike(request, channel, form, state)
+
+    def summary(self) -> Summary:
+        """Say what was used, what never was (but for refused channels), and what was missed."""
+        refused = refused_channels(self._exchanges)
+        numbered = list(enumerate(self._exchanges))
+        return Summary(
+            tuple(exchange for number, exchange in numbered if number in self._played),
+            tuple(e for number, e in numbered if number not in self._played and e.channel not in refused),
+            self._missed,
+            tuple(self._misses),
+        )
+
+    # -- choosing
+
+    def _play_alike(
+        self, request: Request, channel: Channel, form: Canonical, state: _Scope
+    ) -> Played | Miss:
+        candidates: list[Candidate] = []
+        if self._match is not Match.STRICT:
+            renamed = self._index.renamed(request, form, channel)
+            candidates = [one for one in renamed if state.bindings.admit(one.pairs, self._index.known)]
+        if not candidates and self._match is Match.LOOSE:
+            candidates = list(self._index.same_turn(form, channel))
+        fitting = [(self._next(one.group, request, state), one) for one in candidates]
+        free = [(number, one) for number, one in fitting if number is not None]
+        if not free:
+            if candidates:
+                return self._miss(self._used_up(candidates[0].group, request, channel))
+            return self._miss(self._unknown(request, channel, form))
+        if len({self._answer(number) for number, _ in free}) > 1:
+            numbers = tuple(number for number, _ in free)
+            return self._miss(self._ambiguous(request, channel, form, numbers))
+        number, chosen = min(free, key=lambda one: one[0])
+        state.bindings.keep(chosen.pairs)
+        return self._take(number, chosen.group, request, state)
+
+    def _next(self, group: Group, request: Request, state: _Scope) -> int | None:
+        """The first member not yet played in this scope, of the request's own MCP session and key."""
+        free = (number for number in group.members if number not in state.used)
+        if self._recorded_sessions:
+            recorded = self._sessions.get(header(request.headers, SESSION_HEADER) or "")
+            if recorded is not None:
+                free = (number for number in free if _asked_session(self._exchanges[number]) == recorded)
+        if group.credentials is None:
+            return next(free, None)
+        known = group.credentials.__contains__
+        return next((n for n in free if state.bindings.admit([self._keys(n, request)], known)), None)
+
+    def _keys(self, number: int, request: Request) -> Pair:
+        recorded = credential(self._exchanges[number].request.headers)
+        return "credential", recorded, credential(request.headers)
+
+    def _answer(self, number: int) -> object:
+        exchange = self._exchanges[number]
+        response = exchange.response
+        return exchange.outcome, response and (response.status, response.body.data)
+
+    def _take(self, number: int, group: Group, request: Request, state: _Scope) -> Played:
+        state.used.add(number)
+        self._played.add(number)
+        if group.credentials is not None:
+            state.bindings.add([self._keys(number, request)])
+        exchange = self._exchanges[number]
+        response = exchange.response
+        if response is not None and request.body.data != exchange.request.body.data:
+            asked = call_ids(request.body.data)
+            if asked:
+                response = follow(response, call_ids(exchange.request.body.data), asked)
+        if response is not None and self._recorded_sessions and _session(exchange):
+            response = with_session(response, self._session_for(exchange, request))
+        return Played(number, exchange, response)
+
+    def _session_for(self, exchange: Exchange, request: Request) -> str:
+        """The session id to answer with: the request's, or for a new session one not handed out before."""
+        asked, recorded = header(request.headers, SESSION_HEADER), _session(exchange)
+        assert recorded is not None
+        if asked is not None:
+            return asked
+        names = itertools.chain([recorded], (f"{recorded}-{count}" for count in itertools.count(2)))
+        fresh = next(name for name in names if name not in self._sessions)
+        self._sessions[fresh] = recorded
+        return fresh
+
+    # -- missing
+
+    def _miss(self, miss: Miss) -> Miss:
+        self._missed += 1
+        if len(self._misses) < KEPT_MISSES:
+            self._misses.append(miss)
+        return miss
+
+    def _used_up(self, group: Group, request: Request, channel: Channel) -> Miss:
+        return Miss(Reason.USED_UP, request, channel, nearest=group.members[-1], recorded=len(group.members))
+
+    def _unknown(self, request: Request, channel: Channel, form: Canonical) -> Miss:
+        groups = self._index.groups(channel)
+        index = nearest([group.form for group in groups], form)
+        if index is None:
+            return Miss(Reason.UNKNOWN, request, channel)
+        group = groups[index]
+        return Miss(Reason.UNKNOWN, request, channel, group.members[0], differences(group.form, form))
+
+    def _ambiguous(
+        self, request: Request, channel: Channel, form: Canonical, numbers: tuple[int, ...]
+    ) -> Miss:
+        first = self._exchanges[numbers[0]]
+        why = differences(self._index.form(first.request, channel), form)
+        return Miss(Reason.AMBIGUOUS, request, channel, numbers[0], why, numbers)
+
+
+def _session(exchange: Exchange) -> str | None:
+    """The MCP session that an exchange's answer names."""
+    return None if exchange.response is None else header(exchange.response.headers, SESSION_HEADER)
+
+
+def _asked_session(exchange: Exchange) -> str | None:
+    return header(exchange.request.headers, SESSION_HEADER)
