@@ -9,6 +9,7 @@ then is missing (SEMANTICS A2), and `RunOutcome.problem` says why.
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from abs_replay.agents.agent import Agent, Message
 from abs_replay.alignment import align
@@ -16,10 +17,13 @@ from abs_replay.alignment.compatibility import is_execution
 from abs_replay.assembly import assemble
 from abs_replay.decoders.events import Call
 from abs_replay.errors import Problem, SpecError
-from abs_replay.exact_json import Json, dumps
+from abs_replay.exact_json import Json
 from abs_replay.exchange import Exchange
 from abs_replay.predicates import arguments_of, fits
+from abs_replay.spec.datasets import read_rows
+from abs_replay.spec.references import as_text
 from abs_replay.spec.session import Behavior, Session, Unset
+from abs_replay.spec.variables import Template
 from abs_replay.trace import Trace
 from abs_replay.verdicts import StepStatus
 
@@ -64,6 +68,32 @@ def check(session: Session) -> None:
     ]
     if problems:
         raise SpecError(problems)
+
+
+def rows(template: Template, filters: Sequence[str] = ()) -> tuple[Mapping[str, Json], ...]:
+    """Give the dataset rows that a session is run with; one empty row where it has no dataset.
+
+    The path counts from the session's file, and must lead to a file in that folder or in the working
+    directory. A filter is `COLUMN:VALUE`, and a row needs all of them. Raises `SpecError`, `UsageError`.
+    """
+    dataset = template.dataset
+    found: tuple[Mapping[str, Json], ...] = ({},)
+    if dataset and dataset.path is not None:
+        found = read_rows(_inside(template, Path(template.file).parent / dataset.path))
+    for text in filters:
+        column, _, value = text.partition(":")
+        column = column.removeprefix(f"{dataset.id}.") if dataset else column
+        found = tuple(row for row in found if column in row and as_text(row[column]) == value)
+    return found
+
+
+def _inside(template: Template, path: Path) -> Path:
+    """Refuse a path out of what the user named: a document is data, and may be somebody else's."""
+    folders = (Path(template.file).parent, Path.cwd())
+    if any(path.resolve().is_relative_to(folder.resolve()) for folder in folders):
+        return path
+    message = f"{path}: lies outside of the session's folder and of the working directory"
+    raise SpecError([template.document.problem(("dataset", "path"), message)])
 
 
 class _Play:
@@ -187,4 +217,4 @@ def _words(content: Json | Unset) -> str:
     """Write content as a message's text: structure as compact JSON (SEMANTICS V1), absent as none."""
     if isinstance(content, Unset) or content is None:
         return ""
-    return content if isinstance(content, str) else dumps(content)
+    return as_text(content)

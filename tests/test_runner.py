@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ from abs_replay.agents.chat_contract import ChatContract
 from abs_replay.errors import SpecError
 from abs_replay.exact_json import Json
 from abs_replay.exchange import Outcome, header
-from abs_replay.runner import RunOutcome, run
+from abs_replay.runner import RunOutcome, rows, run
+from abs_replay.spec.loader import load
 from abs_replay.spec.rules import MatchesWhen
 from abs_replay.spec.session import UNSET, Behavior, Session, Unset
+from abs_replay.spec.variables import Template
 
 type Message = dict[str, Any]
 type Decide = Callable[[list[Message]], Message | int]
@@ -234,7 +237,7 @@ def test_calls_side_by_side_get_the_results_of_their_own_arguments() -> None:
 def test_a_turn_takes_its_own_result_before_that_of_another(first: str) -> None:
     turns = (user(0, "1"), tool(1, "get_order", "one"), user(2, "2"), tool(3, "get_order", "two"))
 
-    def decide(messages: list[Message]) -> Message:
+    def decide(messages: list[Message]) -> Message | int:
         return says("No need") if first == "says" and len(messages) == 1 else status_after("It is")(messages)
 
     with agent(decide) as (client, _):
@@ -317,3 +320,46 @@ def test_an_agent_that_calls_for_ever_is_stopped(monkeypatch: pytest.MonkeyPatch
 
     assert len(asked) == 5
     assert "5 times" in str(outcome.problem)
+
+
+# -- datasets --
+
+
+def template(folder: Path, path: str) -> Template:
+    file = folder / "s.abs.yaml"
+    dataset = f"dataset: {{ id: cases, path: {path} }}"
+    file.write_text(f"session: S\n{dataset}\nbehaviors: [{{ actor: user, action: says, content: Hi }}]\n")
+    return load([file]).sessions[0]
+
+
+def test_a_session_without_a_dataset_has_one_empty_row(tmp_path: Path) -> None:
+    file = tmp_path / "s.abs.yaml"
+    file.write_text("session: S\nbehaviors: [{ actor: user, action: says, content: Hi }]\n", encoding="utf-8")
+
+    assert rows(load([file]).sessions[0]) == ({},)
+
+
+def test_filters_keep_the_rows_that_have_all_of_the_values(tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text('[{"city": "Oslo", "n": 1}, {"city": "Oslo", "n": 2}, {"n": 1}]')
+    session = template(tmp_path, "c.json")
+    found = rows(session)
+
+    assert len(found) == 3
+    assert rows(session, ["city:Oslo"]) == found[:2]
+    assert rows(session, ["cases.city:Oslo", "n:2"]) == found[1:2]
+    assert rows(session, ["n:3"]) == rows(session, ["town:Oslo"]) == ()
+
+
+def test_a_dataset_out_of_folder_and_working_directory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = tmp_path / "project" / "sessions"
+    inner.mkdir(parents=True)
+    (tmp_path / "secret.csv").write_text("city\nOslo\n")
+    (inner.parent / "shared.csv").write_text("city\nOslo\n")
+    monkeypatch.chdir(inner.parent)
+
+    assert rows(template(inner, "../shared.csv")) == ({"city": "Oslo"},)
+    for path in ("../../secret.csv", str(tmp_path / "secret.csv")):
+        with pytest.raises(SpecError, match=r"s\.abs\.yaml:2: dataset\.path: .*lies outside"):
+            rows(template(inner, path))
