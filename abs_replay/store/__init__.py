@@ -5,10 +5,11 @@ from pathlib import Path
 
 from abs_replay.store.spool import Spool
 from abs_replay.store.store import Store
-from abs_replay.store.summaries import ExchangeSummary, GradingSummary, RecordingSummary
+from abs_replay.store.summaries import Derivation, ExchangeSummary, GradingSummary, RecordingSummary
 from abs_replay.store.writing import Writer
 
 __all__ = [
+    "Derivation",
     "ExchangeSummary",
     "GradingSummary",
     "RecordingSummary",

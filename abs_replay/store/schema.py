@@ -15,7 +15,7 @@ EXCHANGE_TABLES = ("exchanges_kept", "exchanges_recent")
 STEP_COLUMNS = {
     "recording": "VARCHAR",
     "trace": "VARCHAR",
-    "seq": "INTEGER",
+    "seq": "BIGINT",
     "actor": "VARCHAR",
     "action": "VARCHAR",
     "target": "VARCHAR",
@@ -66,9 +66,10 @@ RUN_COLUMNS = {
     "trace": "VARCHAR",
     "result": "VARCHAR",
     "agent": "VARCHAR",
-    "row": "INTEGER",
+    "row": "BIGINT",
     "bindings": "VARCHAR",
-    "extra": "INTEGER[]",
+    "extra": "BIGINT[]",
+    "extra_labels": "VARCHAR",
     "questions": "VARCHAR",
 }
 BEHAVIOR_COLUMNS = {
@@ -82,7 +83,7 @@ BEHAVIOR_COLUMNS = {
     "id": "VARCHAR",
     "target": "VARCHAR",
     "content": "VARCHAR",
-    "step": "INTEGER",
+    "step": "BIGINT",
     "differs": "BOOLEAN",
     "near": "VARCHAR",
 }
@@ -102,10 +103,11 @@ VERDICT_COLUMNS = {
     "threshold": "DOUBLE",
     "blocking": "BOOLEAN",
     "reason": "VARCHAR",
-    "evidence": "INTEGER[]",
+    "evidence": "BIGINT[]",
     "duration_ms": "DOUBLE",
     "judge": "VARCHAR",
     "cached": "BOOLEAN",
+    "label": "VARCHAR",
     "carried": "BOOLEAN",
 }
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Exchange, Recording
-from abs_replay.store import opening, reading, writing
+from abs_replay.store import gradings, opening, reading, traces, writing
 from abs_replay.store.references import resolve
 from abs_replay.store.spool import Spool
-from abs_replay.store.summaries import ExchangeSummary, RecordingSummary
+from abs_replay.store.summaries import Derivation, ExchangeSummary, GradingSummary, RecordingSummary
 from abs_replay.store.writing import Writer
+from abs_replay.trace import Trace
+from abs_replay.verdicts import Grading
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -86,6 +88,59 @@ class Store:
         """What a list of exchanges shows, in start order; no body is read."""
         with self._reading() as connection:
             return reading.exchange_summaries(connection, recording_id)
+
+    def save_traces(
+        self,
+        recording_id: str,
+        found: Sequence[Trace],
+        exchange_digest: str,
+        decoders_version: str,
+        patience: float | None = None,
+    ) -> None:
+        """Keep a recording's traces, with what they were derived from, in place of those it had."""
+        with self._writing(patience) as connection:
+            traces.save(connection, recording_id, found, exchange_digest, decoders_version)
+
+    def derivations(self, recording_id: str | None = None) -> tuple[Derivation, ...]:
+        """What the traces of each recording, or of one, were derived from."""
+        with self._reading() as connection:
+            return traces.derivations(connection, recording_id)
+
+    def traces(
+        self,
+        recording_id: str | None = None,
+        ids: Sequence[str] | None = None,
+        session: str | None = None,
+        since: float | None = None,
+    ) -> tuple[Trace, ...]:
+        """The traces that were derived, the oldest first; `since` is Unix seconds."""
+        with self._reading() as connection:
+            return traces.traces(connection, recording_id, ids, session, since)
+
+    def trace(self, ref: str) -> Trace:
+        """The trace, of those derived, of an id, `last`, `last~1` or an id's beginning."""
+        with self._reading() as connection:
+            known = traces.trace_ids(connection)
+            recording, id_ = known[resolve(ref, [(id_, None) for _, id_ in known], "trace", self.path)]
+            return traces.traces(connection, recording, [id_])[0]
+
+    def save_grading(self, grading: Grading) -> None:
+        """Keep a grading; its id must be new, since nothing is overwritten."""
+        with self._writing() as connection:
+            gradings.save(connection, grading, self.path)
+
+    def gradings(self) -> tuple[GradingSummary, ...]:
+        """Every grading with its counts, the oldest first."""
+        with self._reading() as connection:
+            return gradings.summaries(connection)
+
+    def grading(self, ref: str) -> Grading:
+        """The grading of an id, `last`, `last~1` or an id's beginning."""
+        with self._reading() as connection:
+            known = gradings.ids(connection)
+            return gradings.grading(
+                connection, known[resolve(ref, [(id_, None) for id_ in known], "grading", self.path)]
+            )
 
     @contextmanager
     def _reading(self) -> Iterator[DuckDBPyConnection]:

@@ -40,6 +40,17 @@ class ExchangeSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class Derivation:
+    """Whether a recording's traces are up to date: the digest of its exchanges now, that of those
+    they were derived from, and by which decoders; None where none were derived yet."""
+
+    recording: str
+    exchange_digest: str
+    derived_from: str | None = None
+    decoders_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GradingSummary:
     """A grading with what its runs and top-level verdicts came to."""
 
