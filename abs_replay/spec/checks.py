@@ -7,11 +7,11 @@ from abs_replay.exact_json import Json, Number
 from abs_replay.spec import references, rule_checks, rules
 from abs_replay.spec.places import Path, Reporter, meant, nearest
 
-type Kind = Literal["text", "boolean", "mapping", "list", "anything", "version"]
+type Kind = Literal["text", "words", "boolean", "mapping", "list", "anything", "version"]
 
 DOCUMENT: Mapping[str, Kind] = {
     "session": "text",
-    "description": "text",
+    "description": "words",
     "abs_version": "version",
     "dataset": "mapping",
     "fragments": "mapping",
@@ -42,6 +42,7 @@ NEW_IN_0_2 = ("optional", "requires", "matches_when")
 
 _MUST: Mapping[Kind, str] = {
     "text": "must be text, and not empty",
+    "words": "must be text",
     "boolean": "must be true or false",
     "mapping": "must be a mapping",
     "list": "must be a list",
@@ -49,6 +50,7 @@ _MUST: Mapping[Kind, str] = {
 }
 _FITS: Mapping[Kind, Callable[[Json], bool]] = {
     "text": lambda value: isinstance(value, str) and value != "",
+    "words": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),
     "mapping": lambda value: isinstance(value, Mapping),
     "list": lambda value: isinstance(value, list),
@@ -145,9 +147,9 @@ class Checks:
         if not isinstance(value, Mapping):
             return
         kind = value.get("type")
-        if "type" in value and kind not in MATCHES_WHEN:
+        if isinstance(kind, str) and kind and kind not in MATCHES_WHEN:
             known = tuple(MATCHES_WHEN)
-            self._report.problem((*path, "type"), f"unknown type `{kind}`: {meant(str(kind), known)}")
+            self._report.problem((*path, "type"), f"unknown type `{kind}`: {meant(kind, known)}")
         needed = [MATCHES_WHEN[kind]] if isinstance(kind, str) and kind in MATCHES_WHEN else []
         allowed = needed or list(MATCHES_WHEN.values())
         self._mapping(value, path, {"type": "text", **dict.fromkeys(allowed, "text")}, ("type", *needed))
@@ -200,18 +202,11 @@ class Checks:
     def _rule(self, path: Path, raw: Mapping[str, Json], model: type[rules.Rule]) -> None:
         if not issubclass(model, rules.Custom):
             self._unknown(raw, path, rule_checks.keys(model))
-        for key in rule_checks.SELECTORS:
-            self._selector(raw.get(key), (*path, key))
-        order = raw.get("order") if issubclass(model, rules.Sequence) else None
-        for index, selector in enumerate(order if isinstance(order, list) else []):
-            self._selector(selector, (*path, "order", index))
+        for place, selector in rule_checks.selectors(raw, model):
+            self._unknown(selector, (*path, *place), tuple(rules.Selector.model_fields))
         fields = rule_checks.known(raw, model)
         for place, message in rule_checks.problems(fields, model, rule_checks.at_load, self._adapters):
             self._report.problem((*path, *place), message)
-
-    def _selector(self, value: Json, path: Path) -> None:
-        if isinstance(value, Mapping):
-            self._unknown(value, path, tuple(rules.Selector.model_fields))
 
     def _without_effect(
         self, path: Path, raw: Mapping[str, Json], model: type[rules.Rule], unblocking: bool

@@ -5,6 +5,7 @@ The same checks run twice: at load, where a value that holds a reference is pass
 """
 
 import re
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, get_args
 
@@ -31,7 +32,6 @@ COMPOSITIONS = tuple(_by_type(rules.ANY_LEVEL))
 SCORING = (rules.Judged, rules.TextMetric, rules.Custom, rules.Composition)  # those with a threshold (R6)
 ADAPTERS = ("builtin", "azure", "aws", "google", "aievaluator")
 SELECTORS = ("match", "after")
-
 _WHOLE_NUMBERS = ("min", "max", "max_steps")
 # Patterns are tried with references standing for these: the author's own part must compile with one.
 _STAND_INS = ("x", "~")
@@ -105,8 +105,10 @@ def problems(
 def _meanings(
     fields: Mapping[str, Any], model: type[rules.Rule], pending: Pending, adapters: Collection[str]
 ) -> Found:
-    yield from _excluding(fields)
-    yield from _selectors(fields)
+    if not issubclass(model, rules.Custom):
+        yield from _excluding(fields)
+    for path, selector in selectors(fields, model):
+        yield from _selector_problems(selector, path)
     if issubclass(model, rules.Regex):
         yield from pattern_problems(fields.get("pattern"), pending, ("pattern",))
     if "schema" in fields and issubclass(model, rules.Schema):
@@ -159,18 +161,24 @@ def _excluding(fields: Mapping[str, Any]) -> Found:
         yield (max("min", "max", key=order.index),), f"no number is at least {least} and at most {most}"
 
 
-def _selectors(fields: Mapping[str, Any]) -> Found:
-    order = fields.get("order")
-    places: list[tuple[Path, Any]] = [((key,), fields.get(key)) for key in SELECTORS]
+def selectors(
+    fields: Mapping[str, Json], model: type[rules.Rule]
+) -> Iterator[tuple[Path, Mapping[str, Json]]]:
+    """The selectors of an evaluation with their paths; those of a `custom` one are its own keys."""
+    places: list[tuple[Path, Json]] = [
+        ((key,), fields.get(key)) for key in SELECTORS if key in model.model_fields
+    ]
+    order = fields.get("order") if issubclass(model, rules.Sequence) else None
     places += [(("order", i), item) for i, item in enumerate(order)] if isinstance(order, list) else []
-    for path, selector in places:
-        if not isinstance(selector, Mapping):
-            continue
-        if not selector:
-            yield path, "a selector needs one of `actor`, `action`, `target`"
-        for key, value in selector.items():
-            if value is None:
-                yield (*path, key), "must not be null: leave the key out"
+    yield from ((path, selector) for path, selector in places if isinstance(selector, Mapping))
+
+
+def _selector_problems(selector: Mapping[str, Json], path: Path) -> Found:
+    if not selector:
+        yield path, "a selector needs one of `actor`, `action`, `target`"
+    for key, value in selector.items():
+        if value is None:
+            yield (*path, key), "must not be null: leave the key out"
 
 
 def pattern_problems(pattern: Json, pending: Pending, path: Path) -> Found:
@@ -190,7 +198,8 @@ def _pattern_with(pattern: str, stand_in: str) -> str:
 
 def _compile(pattern: str) -> str | None:
     try:
-        re.compile(pattern)
+        with warnings.catch_warnings(action="ignore"):  # `re` muses about patterns that may change one day
+            re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         return str(error) or "too deeply nested"
     return None

@@ -6,7 +6,7 @@ from abs_replay.errors import Problem
 from abs_replay.exact_json import Json
 from abs_replay.spec.fragments import Placed
 from abs_replay.spec.places import Path, meant
-from abs_replay.spec.rule_checks import at_load
+from abs_replay.spec.rule_checks import COMPOSITIONS, at_load
 from abs_replay.spec.variables import behavior_references
 
 type Aliases = Mapping[str, tuple[str, ...]]
@@ -56,7 +56,7 @@ def _required(behaviors: Sequence[Placed], ids: Sequence[str | None]) -> Iterato
 def _nested(rule: Json, path: Path) -> Iterator[tuple[Path, Mapping[str, Json]]]:
     if isinstance(rule, Mapping):
         yield path, rule
-        parts = rule.get("evaluations")
+        parts = rule.get("evaluations") if rule.get("type") in COMPOSITIONS else None
         for index, part in enumerate(parts if isinstance(parts, list) else []):
             yield from _nested(part, (*path, "evaluations", index))
 
@@ -102,6 +102,6 @@ def _picks(selector: Mapping[str, Json], behavior: Mapping[str, Json], aliases: 
     if any(key in selector and selector[key] != behavior.get(key) for key in ("actor", "action")):
         return False
     wanted, target = selector.get("target"), behavior.get("target")
-    if wanted is None or target is None or at_load(wanted) or at_load(target):
+    if not isinstance(wanted, str) or not isinstance(target, str) or at_load(wanted) or at_load(target):
         return True
     return wanted == target or any({wanted, target} <= {name, *others} for name, others in aliases.items())

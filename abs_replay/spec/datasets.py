@@ -1,0 +1,103 @@
+"""Dataset files, one row a run (SEMANTICS V7): `.json` (a list), `.jsonl`, `.csv` (text values)."""
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from abs_replay.errors import Problem, SpecError, UsageError
+from abs_replay.exact_json import Json, loads
+
+type Row = dict[str, Json]
+
+
+def read_rows(file: Path) -> tuple[Row, ...]:
+    """Read all rows, keys being columns: `city`, which a session calls `{{cases.city}}`.
+
+    Raises `SpecError` with every row that is none, `UsageError` for a file that can not be read.
+    """
+    read = _READERS.get(file.suffix.lower())
+    if read is None:
+        raise UsageError(f"{file}: a dataset is a {', '.join(_READERS)} file")
+    rows: list[Row] = []
+    problems: list[Problem] = []
+    for line, value in read(_text(file)):
+        if isinstance(value, Mapping):
+            rows.append(dict(value))
+        else:
+            problems.append(Problem(value, str(file), line))
+    if not rows and not problems:
+        problems.append(Problem("holds no rows", str(file)))
+    if problems:
+        raise SpecError(problems)
+    return tuple(rows)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{file}: can not be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise SpecError([Problem(f"is not UTF-8: byte {error.start}", str(file))]) from None
+
+
+# What a reader gives: a line (from 1) and a row, or what is wrong there.
+type _Read = Iterator[tuple[int, Mapping[str, Json] | str]]
+
+
+def _json(text: str) -> _Read:
+    value = _parsed(text)
+    if isinstance(value, str):
+        yield 1, value
+    elif not isinstance(value[0], list):
+        yield 1, "a .json dataset is a list of objects"
+    else:
+        for index, row in enumerate(value[0]):
+            yield 1, row if isinstance(row, Mapping) else f"item {index} of the list is no object"
+
+
+def _jsonl(text: str) -> _Read:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        value = _parsed(line)
+        if isinstance(value, str):
+            yield number, value
+        else:
+            yield number, value[0] if isinstance(value[0], Mapping) else "a row is an object"
+
+
+def _parsed(text: str) -> tuple[Json] | str:
+    try:
+        return (loads(text),)
+    except (ValueError, ArithmeticError) as error:
+        return f"no valid JSON: {error}"
+    except RecursionError:
+        return "no valid JSON: nested too deeply"
+
+
+def _csv(text: str) -> _Read:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    columns: list[str] | None = None
+    line = 1
+    try:
+        for cells in reader:
+            if cells and columns is None:
+                columns = cells
+                if len(set(columns)) < len(columns):
+                    yield line, "two columns have one name"
+            elif cells and columns is not None:
+                yield line, _csv_row(columns, cells)
+            line = reader.line_num + 1
+    except csv.Error as error:
+        yield line, f"no valid CSV: {error}"
+
+
+def _csv_row(columns: list[str], cells: list[str]) -> Mapping[str, Json] | str:
+    if len(cells) != len(columns):
+        return f"has {len(cells)} values, and the header {len(columns)} columns"
+    return dict(zip(columns, cells, strict=True))
+
+
+_READERS: Mapping[str, Callable[[str], _Read]] = {".json": _json, ".jsonl": _jsonl, ".csv": _csv}
