@@ -4,11 +4,12 @@ The evaluator never asks. It says what it would ask, as `Question`s; the shell f
 answers and evaluates again (DESIGN §2, second idea).
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from abs_replay.exact_json import Json
+from abs_replay.exact_json import Json, dumps
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +39,14 @@ class Judge(Protocol):
     """Anything that answers questions in bulk, by their digests."""
 
     def ask(self, questions: Sequence[Question]) -> Mapping[str, Answer]: ...
+
+
+def digest_of(question: Json) -> str:
+    """Name a question by everything its answer depends on; the order of keys is nothing."""
+    return hashlib.sha256(dumps(_sorted(question)).encode(errors="surrogatepass")).hexdigest()
+
+
+def _sorted(value: Json) -> Json:
+    if isinstance(value, Mapping):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,255 @@
+"""Which steps of a turn a behavior could take (SEMANTICS A3 to A7), as bit sets.
+
+Bit n of a mask stands for the n-th visible step of the turn. Steps are indexed once by what is
+compared, so that two thousand behaviors against two thousand steps stay a matter of milliseconds.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from abs_replay.exact_json import Json
+from abs_replay.judgement import Answer, Question, digest_of
+from abs_replay.predicates import (
+    Undecided,
+    arguments_of,
+    as_text,
+    contains,
+    fits,
+    json_type,
+    search,
+    structured,
+    unlike,
+)
+from abs_replay.spec.rules import MatchesWhen
+from abs_replay.spec.session import UNSET, Behavior
+from abs_replay.trace import Step
+
+COMMUNICATION = frozenset(
+    ("says", "asks", "responds", "informs", "greets", "clarifies", "confirms", "rejects", "suggests", "shows")
+)
+EXECUTION = frozenset(("calls", "submits", "retrieves", "stores", "updates"))
+HAND_OFF = "hands_off"
+SPEAKERS = ("user", "assistant")  # whose words need not name a recipient (A4)
+PATIENCE = 3  # searches of one criterion that may run into the time limit before it is given up
+
+type Aliases = Mapping[str, tuple[str, ...]]
+
+
+def category(action: str) -> str:
+    """Name the kind of an action within which verbs match each other (SEMANTICS A3)."""
+    if action in COMMUNICATION:
+        return "communication"
+    return "execution" if action in EXECUTION else action
+
+
+def is_execution(behavior: Behavior) -> bool:
+    return behavior.action in EXECUTION
+
+
+def is_call(step: Step) -> bool:
+    """Say whether a step has arguments and no content; a system's `updates` has content (FORMATS)."""
+    return step.action in EXECUTION and step.actor != "system"
+
+
+def is_tool_response(entry: Behavior | Step) -> bool:
+    return entry.actor == "tool" and entry.action in COMMUNICATION
+
+
+def names_of(target: str, aliases: Aliases) -> tuple[str, ...]:
+    """Give a target's own name and the names that the configuration adds to it (SEMANTICS A4)."""
+    return (target, *aliases.get(target, ()))
+
+
+def bits(mask: int) -> Iterator[int]:
+    """Give the positions of a mask, lowest first."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What a behavior could take. The stages show how far the steps that don't fit came.
+
+    `trouble` says why a criterion could not be decided on some step, `questions` what a judge
+    would have to answer first (SEMANTICS A7).
+    """
+
+    fit: int
+    actor: int = 0
+    kind: int = 0
+    target: int = 0
+    trouble: str | None = None
+    questions: tuple[Question, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    fit: int
+    trouble: str | None = None
+    questions: tuple[Question, ...] = ()
+
+
+@dataclass(slots=True)
+class TurnIndex:
+    """The visible steps of one turn, its user step left out, ready to be asked who fits."""
+
+    steps: Sequence[Step]
+    aliases: Aliases
+    answers: Mapping[str, Answer]
+    _actors: dict[str, int] = field(default_factory=dict)
+    _kinds: dict[tuple[str, str], int] = field(default_factory=dict)
+    _targets: dict[str | None, int] = field(default_factory=dict)
+    _arguments: dict[tuple[str, str, Json], int] = field(default_factory=dict)
+    _contents: dict[tuple[str, str], int] = field(default_factory=dict)
+    _criteria: dict[tuple[str, str | None, int], _Decision] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        called = {step.call_id: step.target for step in self.steps if step.call_id and is_call(step)}
+        for position, step in enumerate(self.steps):
+            bit = 1 << position
+            kind = category(step.action)
+            _add(self._actors, step.actor, bit)
+            _add(self._kinds, (step.actor, kind), bit)
+            # A response that does not name its tool is known by its call (A4).
+            unnamed_response = step.target is None and is_tool_response(step)
+            _add(self._targets, called.get(step.call_id or "") if unnamed_response else step.target, bit)
+            if kind == "execution":
+                self._index_arguments(step, bit)
+            self._index_content(step, bit)
+
+    def candidates(self, behavior: Behavior) -> Candidates:
+        """Find the steps that a behavior could take, and how far the others came."""
+        actor = self._actors.get(behavior.actor, 0)
+        if behavior.matches_when is not None:
+            return self._by_criterion(behavior, behavior.matches_when, actor)
+        kind = self._kinds.get((behavior.actor, category(behavior.action)), 0)
+        stand_in = 0 if kind or behavior.action != HAND_OFF else self._words(behavior.actor)
+        # A text that stands for a hand-off names no recipient that could be compared (A3).
+        target = stand_in or kind & self._target(behavior)
+        fitting = self._arguments_fit if is_execution(behavior) else self._content_fit
+        return Candidates(fitting(behavior, target), actor, stand_in or kind, target)
+
+    def _words(self, actor: str) -> int:
+        return self._kinds.get((actor, "communication"), 0) if actor == "assistant" else 0
+
+    def _target(self, behavior: Behavior) -> int:
+        if behavior.target is None:
+            return -1
+        named = 0
+        for name in names_of(behavior.target, self.aliases):
+            named |= self._targets.get(name, 0)
+        if behavior.actor in SPEAKERS:
+            named |= self._targets.get(None, 0) & self._kinds.get((behavior.actor, "communication"), 0)
+        return named
+
+    # -- arguments and content --
+
+    def _index_arguments(self, step: Step, bit: int) -> None:
+        arguments = arguments_of(step.arguments)
+        if isinstance(arguments, Mapping):
+            for key, value in arguments.items():
+                if _is_scalar(value):
+                    _add(self._arguments, (key, json_type(value), value), bit)
+
+    def _arguments_fit(self, behavior: Behavior, mask: int) -> int:
+        strict = behavior.with_only is not None
+        wanted = behavior.with_only if strict else behavior.with_
+        if wanted is None:
+            return mask
+        for key, value in wanted.items():
+            if _is_scalar(value):
+                mask &= self._arguments.get((key, json_type(value), value), 0)
+        if not strict and all(map(_is_scalar, wanted.values())) and wanted:
+            return mask
+        return _kept(mask, lambda n: fits(wanted, arguments_of(self.steps[n].arguments), strict=strict))
+
+    def _index_content(self, step: Step, bit: int) -> None:
+        content = structured(step.content)
+        _add(self._contents, ("", json_type(content)), bit)
+        if isinstance(content, Mapping):
+            for key, value in content.items():
+                _add(self._contents, (f".{key}", json_type(value)), bit)
+
+    def _content_fit(self, behavior: Behavior, mask: int) -> int:
+        if behavior.content is UNSET:
+            return mask
+        wanted = structured(behavior.content)
+        mask &= self._contents.get(("", json_type(wanted)), 0)
+        if not isinstance(wanted, Mapping):
+            return mask
+        for key, value in wanted.items():
+            mask &= self._contents.get((f".{key}", json_type(value)), 0)
+        if not any(isinstance(value, Mapping) for value in wanted.values()):
+            return mask
+        return _kept(mask, lambda n: unlike(wanted, structured(self.steps[n].content)) is None)
+
+    # -- matches_when --
+
+    def _by_criterion(self, behavior: Behavior, rule: MatchesWhen, actor: int) -> Candidates:
+        with_words = _kept(
+            self._kinds.get((behavior.actor, HAND_OFF), 0), lambda n: self.steps[n].content not in (None, "")
+        )
+        kind = self._kinds.get((behavior.actor, "communication"), 0) | with_words
+        target = kind & self._target(behavior)
+        key = (rule.type, rule.value or rule.pattern or rule.criteria, target)
+        if key not in self._criteria:
+            self._criteria[key] = self._decide(rule, target, behavior.at)
+        decision = self._criteria[key]
+        return Candidates(decision.fit, actor, kind, target, decision.trouble, decision.questions)
+
+    def _decide(self, rule: MatchesWhen, mask: int, at: str) -> _Decision:
+        if rule.type == "llm_judge":
+            return self._judge(rule.criteria or "", mask, at)
+        if rule.type == "regex":
+            return self._search(rule.pattern or "", mask)
+        return _Decision(_kept(mask, lambda n: contains(as_text(self.steps[n].content), rule.value or "")))
+
+    def _search(self, pattern: str, mask: int) -> _Decision:
+        fit, troubles = 0, []
+        for position in bits(mask):
+            try:
+                if search(pattern, as_text(self.steps[position].content)):
+                    fit |= 1 << position
+            except Undecided as trouble:
+                troubles.append(str(trouble))
+                if len(troubles) == PATIENCE:
+                    break
+        return _Decision(fit, troubles[0] if troubles else None)
+
+    def _judge(self, criteria: str, mask: int, at: str) -> _Decision:
+        fit, trouble, questions = 0, None, []
+        for position in bits(mask):
+            question = criterion_question(criteria, self.steps[position], f"{at}.matches_when")
+            answer = self.answers.get(question.digest)
+            if answer is None:
+                questions.append(question)
+            elif answer.error is not None or answer.score is None:
+                trouble = trouble or answer.error or answer.reason
+            elif answer.score >= 0.5:
+                fit |= 1 << position
+        return _Decision(fit, trouble, tuple(questions))
+
+
+def criterion_question(criteria: str, step: Step, at: str) -> Question:
+    """Ask whether one step's words meet a `matches_when` (SEMANTICS A7); equal words, equal question."""
+    evidence = {"steps": [{"actor": step.actor, "content": step.content}]}
+    digest = digest_of({"type": "matches_when", "criteria": criteria, "evidence": evidence})
+    return Question(digest, at, "llm_judge", criteria, evidence)
+
+
+def _is_scalar(value: Json) -> bool:
+    return not isinstance(value, Mapping | list | tuple)
+
+
+def _add[Key](index: dict[Key, int], key: Key, bit: int) -> None:
+    index[key] = index.get(key, 0) | bit
+
+
+def _kept(mask: int, keep: Callable[[int], bool]) -> int:
+    kept = 0
+    for position in bits(mask):
+        if keep(position):
+            kept |= 1 << position
+    return kept

@@ -1,0 +1,246 @@
+"""One turn of a session against one turn of a trace (SEMANTICS A8, A9, A12)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from abs_replay.alignment.best import Positions, Row, best_alignment
+from abs_replay.alignment.compatibility import (
+    Aliases,
+    Candidates,
+    TurnIndex,
+    bits,
+    is_call,
+    is_execution,
+    is_tool_response,
+    names_of,
+)
+from abs_replay.alignment.groups import parallel_blocks, unordered_blocks
+from abs_replay.judgement import Answer
+from abs_replay.spec.session import Behavior
+from abs_replay.trace import Step
+
+type CallIds = frozenset[str | None]  # of calls that were matched; None is a call without an id
+
+WITHOUT_ID = 1  # the bit of calls without an id, which any response may answer (A12)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the session says before any trace is seen.
+
+    `blocks` numbers unordered blocks; `answering` holds the tool responses that have a call of
+    their target before them, and so must answer one that was matched (A12).
+    """
+
+    behaviors: Sequence[Behavior]
+    blocks: Mapping[int, int]
+    answering: frozenset[int]
+
+
+def plan_of(behaviors: Sequence[Behavior], aliases: Aliases) -> Plan:
+    return Plan(behaviors, unordered_blocks(behaviors), frozenset(_answering(behaviors, aliases)))
+
+
+def _answering(behaviors: Sequence[Behavior], aliases: Aliases) -> Iterator[int]:
+    called: set[str | None] = set()
+    for index, behavior in enumerate(behaviors):
+        target = behavior.target
+        names = () if target is None else names_of(target, aliases)
+        if is_execution(behavior):
+            called.update(names or (None,))
+        elif is_tool_response(behavior) and (called & {None, *names} if names else called):
+            yield index
+
+
+@dataclass(slots=True)
+class TraceTurn:
+    """One turn of the trace: its user step, and the visible steps behind it, from position `start` on."""
+
+    user: Step | None
+    start: int
+    index: TurnIndex
+    parallel: tuple[int, ...]
+    _candidates: dict[int, Candidates] = field(default_factory=dict)
+    _required: dict[tuple[tuple[int, ...], CallIds], Mapping[int, int]] = field(default_factory=dict)
+
+    @property
+    def span(self) -> range:
+        """The positions of its steps among all visible ones."""
+        return range(self.start, self.start + len(self.steps))
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        return self.index.steps
+
+    def candidates(self, plan: Plan, behavior: int) -> Candidates:
+        if behavior not in self._candidates:
+            self._candidates[behavior] = self.index.candidates(plan.behaviors[behavior])
+        return self._candidates[behavior]
+
+    def required(self, plan: Plan, members: Sequence[int], calls: CallIds) -> Mapping[int, int]:
+        """Give the position of each required behavior that matches (A8); worked out once a set."""
+        rows = tuple(member for member in members if not plan.behaviors[member].optional)
+        if (rows, calls) not in self._required:
+            optional_ids = _optional_ids(self, plan, members)
+            found = _best(self, plan, rows, calls, optional_ids)
+            self._required[rows, calls] = found
+        return self._required[rows, calls]
+
+
+def split(steps: Sequence[Step], aliases: Aliases, answers: Mapping[str, Answer]) -> tuple[TraceTurn, ...]:
+    """Split visible steps at the user's (A1); what precedes the first one is turn 0."""
+    starts = [0, *(position + 1 for position, step in enumerate(steps) if step.actor == "user")]
+    ends = [start - 1 for start in starts[1:]] + [len(steps)]
+    return tuple(
+        TraceTurn(
+            steps[start - 1] if number else None,
+            start,
+            TurnIndex(steps[start:end], aliases, answers),
+            parallel_blocks(steps[start:end]),
+        )
+        for number, (start, end) in enumerate(zip(starts, ends, strict=True))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """The position in its turn of each behavior that matched, and the calls open after the turn."""
+
+    positions: Mapping[int, int]
+    calls: CallIds
+
+
+def align_turn(turn: TraceTurn, plan: Plan, members: Sequence[int], calls: CallIds) -> TurnResult:
+    """Align the behaviors `members` (no user among them), `calls` being open from earlier turns."""
+    required = turn.required(plan, members, calls)
+    positions = _with_optionals(turn, plan, members, required, calls)
+    ids = {turn.steps[at].call_id for member, at in positions.items() if is_execution(plan.behaviors[member])}
+    answered = {turn.steps[at].call_id for member, at in required.items() if member in plan.answering}
+    return TurnResult(positions, (calls | ids) - (answered - {None}))
+
+
+# -- required behaviors --
+
+
+def _best(
+    turn: TraceTurn, plan: Plan, members: tuple[int, ...], calls: CallIds, optional_ids: Mapping[int, CallIds]
+) -> Mapping[int, int]:
+    named = dict.fromkeys(step.call_id for step in turn.steps if _has_id(step))
+    bit_of: dict[str | None, int] = {None: WITHOUT_ID, **{name: 2 << n for n, name in enumerate(named)}}
+    answers = [bit_of[step.call_id] | WITHOUT_ID if _has_id(step) else 0 for step in turn.steps]
+    gives = [bit_of.get(step.call_id, 0) if is_call(step) else 0 for step in turn.steps]
+    given = sum(bit_of.get(call, 0) for call in calls)
+    positions = Positions(len(turn.steps), turn.parallel, tuple(gives), tuple(answers), given)
+    rows = _rows(turn, plan, members, optional_ids, positions, bit_of)
+    found = zip(members, best_alignment(rows, positions), strict=True)
+    return {member: position for member, position in found if position is not None}
+
+
+def _has_id(response: Step) -> bool:
+    return is_tool_response(response) and response.call_id is not None
+
+
+def _rows(
+    turn: TraceTurn,
+    plan: Plan,
+    members: Sequence[int],
+    optional_ids: Mapping[int, CallIds],
+    positions: Positions,
+    bit_of: Mapping[str | None, int],
+) -> list[Row]:
+    rows, givable = [], positions.given
+    for member in members:
+        fit = turn.candidates(plan, member).fit
+        block = plan.blocks.get(member)
+        if is_execution(plan.behaviors[member]):
+            for position in bits(fit) if plan.answering else ():
+                givable |= positions.gives[position]
+            rows.append(Row(fit, block))
+        elif member in plan.answering:
+            extra = sum(bit_of.get(call, 0) for call in optional_ids[member])
+            unbound = [n for n in bits(fit) if not positions.answers[n] or positions.answers[n] & extra]
+            free = sum(1 << n for n in unbound)
+            answering = sum(1 << n for n in bits(fit & ~free) if positions.answers[n] & givable)
+            rows.append(Row(free | answering, block, needs_call=True, free=free))
+        else:
+            rows.append(Row(fit, block))
+    return rows
+
+
+def _optional_ids(turn: TraceTurn, plan: Plan, members: Sequence[int]) -> dict[int, CallIds]:
+    """Give for each response the calls that an optional behavior before it could take.
+
+    Required behaviors are aligned first (A9), so a response to an optional call has to trust that
+    the call will be taken.
+    """
+    ids: set[str | None] = set()
+    found: dict[int, CallIds] = {}
+    for member in members:
+        if member in plan.answering:
+            found[member] = frozenset(ids)
+        elif plan.behaviors[member].optional and is_execution(plan.behaviors[member]):
+            ids.update(turn.steps[n].call_id for n in bits(turn.candidates(plan, member).fit))
+    return found
+
+
+# -- optional behaviors --
+
+
+def _with_optionals(
+    turn: TraceTurn, plan: Plan, members: Sequence[int], required: Mapping[int, int], calls: CallIds
+) -> dict[int, int]:
+    """Add each optional at the earliest step between its neighbours, an untaken one first (A9)."""
+    taken = sum(1 << position for position in required.values())
+    found, ids = dict[int, int](), set(calls)
+    behind = _first_behind(members, required)
+    floor = 0
+    for member in members:
+        position = required.get(member)
+        if plan.behaviors[member].optional:
+            block = plan.blocks.get(member)
+            low, high = (
+                (floor, behind[member])
+                if block is None
+                else _outside(plan, block, members, member, found, required)
+            )
+            allowed = turn.candidates(plan, member).fit & (-1 << low)
+            allowed &= -1 if high is None else (2 << high) - 1
+            if member in plan.answering and None not in ids:
+                allowed = _answering_one_of(turn, allowed, ids)
+            position = next(bits(allowed & ~taken), next(bits(allowed), None))
+        if position is not None:
+            found[member] = position
+            floor = max(floor, position)
+            if is_execution(plan.behaviors[member]):
+                ids.add(turn.steps[position].call_id)
+    return found
+
+
+def _first_behind(members: Sequence[int], required: Mapping[int, int]) -> dict[int, int | None]:
+    """Give for each member the earliest position that a required one behind it took."""
+    behind: dict[int, int | None] = {}
+    first: int | None = None
+    for member in reversed(members):
+        behind[member] = first
+        if member in required:
+            first = required[member] if first is None else min(first, required[member])
+    return behind
+
+
+def _outside(
+    plan: Plan,
+    block: int,
+    members: Sequence[int],
+    member: int,
+    found: Mapping[int, int],
+    required: Mapping[int, int],
+) -> tuple[int, int | None]:
+    """Bound an optional of an unordered block by its neighbours outside the block alone (A12)."""
+    others = [other for other in members if plan.blocks.get(other) != block]
+    low = max((found[other] for other in others if other < member and other in found), default=0)
+    high = min((required[other] for other in others if other > member and other in required), default=None)
+    return low, high
+
+
+def _answering_one_of(turn: TraceTurn, mask: int, ids: set[str | None]) -> int:
+    return sum(1 << n for n in bits(mask) if turn.steps[n].call_id is None or turn.steps[n].call_id in ids)

@@ -1,0 +1,160 @@
+"""What an evaluator is given, and how it answers.
+
+An evaluator is `evaluator(evaluation, context) -> Verdict`. It looks at `context.seen` (the step of
+its behavior; never None there) or `context.steps` (the whole annotated trace), gives its verdict
+with `passed`, `failed` or `verdict`, raises `Undecided` where it can not tell, and may `context.run`
+the parts of its evaluation. It never asks anybody: open questions go to `context.questions`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from abs_replay.alignment import Alignment, Place, Seen
+from abs_replay.alignment.compatibility import is_call
+from abs_replay.exact_json import Json
+from abs_replay.judgement import Answer, Question
+from abs_replay.predicates import Undecided, arguments_of
+from abs_replay.spec.conditions import Undecidable, holds
+from abs_replay.spec.session import Behavior, Evaluation, Session
+from abs_replay.trace import Step
+from abs_replay.verdicts import Status, StepStatus, Verdict
+
+type Evaluator = Callable[[Evaluation, "Context"], Verdict]
+
+
+def verdict(
+    evaluation: Evaluation,
+    status: Status,
+    reason: str,
+    *,
+    evidence: tuple[int, ...] = (),
+    score: float | None = None,
+    threshold: float | None = None,
+    children: tuple[Verdict, ...] = (),
+    judge: str | None = None,
+) -> Verdict:
+    """Give a verdict at its place; the author's own reason comes before a failure's cause (C6)."""
+    author = evaluation.rule.reason
+    if author and status is Status.FAILED:
+        reason = f"{author} ({reason})"
+    return Verdict(
+        evaluation.at,
+        evaluation.rule.type,
+        status,
+        reason,
+        score,
+        threshold,
+        evaluation.rule.blocking,
+        evidence,
+        children,
+        judge,
+        fingerprint=evaluation.fingerprint,
+    )
+
+
+def passed(evaluation: Evaluation, reason: str, *evidence: int) -> Verdict:
+    """Give a deterministic pass; `evidence` are the `seq` of the steps looked at (R6: score 1)."""
+    return verdict(evaluation, Status.PASSED, reason, evidence=evidence, score=1.0)
+
+
+def failed(evaluation: Evaluation, reason: str, *evidence: int) -> Verdict:
+    """Give a deterministic failure (R6: score 0)."""
+    return verdict(evaluation, Status.FAILED, reason, evidence=evidence, score=0.0)
+
+
+def observed_in(step: Step) -> Json:
+    """Give what a step evaluator looks at: the content, of a call its arguments (SEMANTICS 5)."""
+    return arguments_of(step.arguments) if is_call(step) else step.content
+
+
+@dataclass(slots=True)
+class Context:
+    """One run of the evaluators. `behavior` is the index of the one whose evaluation is run, or None."""
+
+    session: Session
+    alignment: Alignment
+    answers: Mapping[str, Answer]
+    evaluators: Mapping[str, Evaluator]
+    behavior: int | None = None
+    questions: dict[str, Question] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> Sequence[Seen]:
+        """The visible steps, as selectors see them."""
+        return self.alignment.seen
+
+    @property
+    def here(self) -> Behavior | None:
+        return None if self.behavior is None else self.session.behaviors[self.behavior]
+
+    @property
+    def place(self) -> Place | None:
+        return None if self.behavior is None else self.alignment.places[self.behavior]
+
+    @property
+    def seen(self) -> Seen | None:
+        return None if self.behavior is None else self.alignment.step_of(self.behavior)
+
+    @property
+    def step(self) -> Step:
+        """The step that an evaluation of a behavior looks at; `run` makes sure that there is one."""
+        seen = self.seen
+        assert seen is not None
+        return seen.step
+
+    def run(self, evaluation: Evaluation) -> Verdict:
+        """Decide one evaluation; nothing it does can keep the others from being run (R4)."""
+        try:
+            if evaluation.when is not None and not holds(evaluation.when):
+                return verdict(evaluation, Status.SKIPPED, f"`{evaluation.when.text}` is false")
+        except Undecidable as trouble:
+            return verdict(evaluation, Status.ERROR, f"`when` can not be decided: {trouble.reason}")
+        if evaluation.invalid is not None:
+            return verdict(evaluation, Status.ERROR, evaluation.invalid)
+        return self._without_step(evaluation) or self._evaluated(evaluation)
+
+    def _without_step(self, evaluation: Evaluation) -> Verdict | None:
+        """Decide an evaluation of a behavior that has no step (A10), a composition whole."""
+        place = self.place
+        if place is None or place.position is not None:
+            return None
+        status, score = _FATES[place.status], 0.0 if place.status is not StepStatus.SKIPPED else None
+        if status is Status.ERROR:
+            status = Status.PENDING if place.pending else Status.ERROR
+            score = None
+        return verdict(
+            evaluation,
+            status,
+            place.trouble or place.near or _NO_STEP[place.status],
+            score=score,
+            children=tuple(self.run(part) for part in evaluation.parts),
+        )
+
+    def _evaluated(self, evaluation: Evaluation) -> Verdict:
+        evaluator = self.evaluators.get(evaluation.rule.type)
+        if evaluator is None:
+            return verdict(
+                evaluation, Status.ERROR, f"no evaluator for `{evaluation.rule.type}` is installed"
+            )
+        try:
+            return evaluator(evaluation, self)
+        except Undecided as trouble:
+            return verdict(evaluation, Status.ERROR, str(trouble))
+        except Exception as trouble:  # one evaluator's fault is one verdict's error (DESIGN 2)
+            return verdict(
+                evaluation, Status.ERROR, f"the evaluator raised {type(trouble).__name__}: {trouble}"
+            )
+
+
+_FATES = {
+    StepStatus.UNMATCHED: Status.FAILED,
+    StepStatus.MISSING: Status.FAILED,
+    StepStatus.SKIPPED: Status.SKIPPED,
+    StepStatus.ERROR: Status.ERROR,
+}
+_NO_STEP = {
+    StepStatus.UNMATCHED: "no step matched the behavior",
+    StepStatus.MISSING: "the trace has no such user turn",
+    StepStatus.SKIPPED: "the behavior was skipped",
+    StepStatus.ERROR: "it could not be decided which step the behavior matches",
+}
