@@ -69,11 +69,13 @@ def seen(exchange: Exchange, decoded: Decoded) -> Seen:
 class Placed:
     """A turn in its conversation: what of its history is new, and whether it tries again what failed.
 
+    `echoes` are the messages that repeat the reply before, as the client edited it.
     `thread` numbers the conversation's threads of that role; `opens` where it is the thread's first.
     """
 
     seen: Seen
     thread: int
+    echoes: tuple[Message, ...]
     fresh: tuple[Message, ...]
     retry: bool
     opens: bool
@@ -107,8 +109,10 @@ class Conversation:
         retry = (
             retry and len(seen.messages) == len(thread.asked) and thread.fits(seen.messages, True) is not None
         )
+        echoes = thread.echoes(seen.messages) if thread.fits(seen.messages) else ()
         fresh = thread.fresh(seen.messages, retry)
-        self.turns.append(Placed(seen, threads.index(thread), fresh, retry, opens))
+        number = next(i for i, one in enumerate(threads) if one is thread)
+        self.turns.append(Placed(seen, number, echoes, fresh, retry, opens))
         turn = seen.turn
         thread.advance(seen.messages, turn.reply if turn else None, bool(turn and turn.error))
         self._note(seen)

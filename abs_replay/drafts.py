@@ -31,7 +31,10 @@ class Draft:
 
 @dataclass(slots=True, eq=False)
 class Asked:
-    """A call with its drafts. It could be carried out from `since` on, until it was `told` about."""
+    """A call with its drafts. It could be carried out from `since` on, until it was `told` about.
+
+    `ids` are all that it goes by: clients make up ids when they repeat a call.
+    """
 
     call: Call
     draft: Draft
@@ -39,6 +42,10 @@ class Asked:
     told: float | None = None
     response: Draft | None = None
     shown: bool = False  # by the front
+    ids: set[str] = field(default_factory=set)
+
+    def goes_by(self, call_id: str | None) -> bool:
+        return call_id is not None and (call_id == self.call.call_id or call_id in self.ids)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,11 +7,11 @@ answered are shown in either case: an author writes about them.
 
 from abs_replay import exact_json
 from abs_replay.conversations import Conversation, Placed, Seen
-from abs_replay.decoders import Call, Message
+from abs_replay.decoders import Call, Message, Turn
 from abs_replay.drafts import Asked, Draft, Moment, moments
 from abs_replay.exact_json import Json
 from abs_replay.exchange import Role
-from abs_replay.threads import plain
+from abs_replay.threads import plain, says_the_same
 from abs_replay.trace import Source, Usage, Visibility
 
 
@@ -54,6 +54,7 @@ class Narrator:
         if placed.retry:
             self._forget(placed)
         self._system(placed)
+        self._echoed(placed)
         for message in self._news(placed):
             source = Source(placed.seen.exchange.id, message.at)
             match message.role:
@@ -83,7 +84,7 @@ class Narrator:
         seen, turn = placed.seen, placed.seen.turn
         assert turn is not None
         made: list[Draft] = []
-        if turn.reply:
+        if turn.reply and not _is_void(turn):
             made = self._reply(placed, turn.reply, Visibility.USER, time)
         if turn.error and not made:
             made = [self._failure(placed, Visibility.USER)]
@@ -104,6 +105,7 @@ class Narrator:
         if placed.retry:
             self._forget(placed)
         self._system(placed)
+        self._echoed(placed)
         last = len(placed.fresh) - 1
         for index, message in enumerate(placed.fresh):
             source = Source(seen.exchange.id, message.at)
@@ -113,7 +115,9 @@ class Narrator:
                 self._told(message, seen, source, known_only=placed.opens)
             elif message.role == "assistant" and not placed.opens:
                 self._calls(message.calls, seen, seen.start, shown=False, history=True)
-        made = self._reply(placed, turn.reply, Visibility.INTERNAL, seen.end) if turn.reply else []
+        made: list[Draft] = []
+        if turn.reply and not _is_void(turn):
+            made = self._reply(placed, turn.reply, Visibility.INTERNAL, seen.end)
         if turn.error and not made:
             made = [self._failure(placed, Visibility.INTERNAL)]
         self._attempts[seen.exchange.channel.role, placed.thread] = made
@@ -145,6 +149,19 @@ class Narrator:
                 told.append(message.content)
                 source = Source(placed.seen.exchange.id, message.at)
                 self._add(Draft("system", "says", placed.seen.start, content=message.content), source)
+
+    def _echoed(self, placed: Placed) -> None:
+        """Learn from an echo the ids that a client made up, and the calls that it added."""
+        seen = placed.seen
+        for call in (call for message in placed.echoes for call in message.calls):
+            if any(asked.goes_by(call.call_id) for asked in self.asked):
+                continue
+            open_ = [asked for asked in self.asked if asked.told is None and not asked.ids]
+            known = next((asked for asked in open_ if says_the_same(asked.call, call)), None)
+            if known and call.call_id:
+                known.ids.add(call.call_id)
+            elif known is None:
+                self._calls((call,), seen, seen.start, shown=True, history=True)
 
     def _reply(self, placed: Placed, reply: Message, visibility: Visibility, time: float) -> list[Draft]:
         """Tell a reply: its words, then its calls. Usage stands on the first step of it."""
@@ -206,11 +223,10 @@ class Narrator:
         """
         for asked in reversed(self.asked):
             recent = asked.told is None or asked.since >= seen.start
-            by_id = bool(call.call_id) and call.call_id == asked.call.call_id and call.name == asked.call.name
-            if by_id and (recent or history):
+            if asked.goes_by(call.call_id) and call.name == asked.call.name and (recent or history):
                 return asked
         within = [a for a in self.asked if shown and not a.shown and a.since >= seen.start]
-        return next((asked for asked in within if _alike(call, asked.call)), None)
+        return next((asked for asked in within if says_the_same(call, asked.call)), None)
 
     def _told(self, message: Message, seen: Seen, source: Source, known_only: bool = False) -> None:
         """Tell what a tool answered, as a later request repeats it."""
@@ -231,7 +247,7 @@ class Narrator:
     def _answered(self, message: Message) -> Asked | None:
         """Find the call that a tool's message answers: by id, else the first open one of that name."""
         if message.call_id:
-            found = [asked for asked in self.asked if asked.call.call_id == message.call_id]
+            found = [asked for asked in self.asked if asked.goes_by(message.call_id)]
             if found:
                 return found[-1]
         open_ = [asked for asked in self.asked if asked.response is None and not asked.call.call_id]
@@ -255,16 +271,18 @@ class Narrator:
         self.asked = [asked for asked in self.asked if asked.draft not in dropped]
 
 
+def _is_void(turn: Turn) -> bool:
+    """Say whether a reply broke off before it said anything."""
+    reply = turn.reply
+    return bool(turn.error and reply and plain(reply.content) is None and not reply.calls)
+
+
 def _holds(text: Json, part: Json) -> bool:
     """Say whether content is, or carries, other content."""
     text, part = plain(text), plain(part)
     if isinstance(text, str) and isinstance(part, str):
         return part in text
     return part is not None and exact_json.equal(text, part)
-
-
-def _alike(left: Call, right: Call) -> bool:
-    return left.name == right.name and exact_json.equal(left.arguments, right.arguments)
 
 
 def _sum(left: Usage | None, right: Usage | None) -> Usage | None:

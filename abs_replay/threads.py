@@ -9,6 +9,7 @@ System text is no link, and its change is no break.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from abs_replay import exact_json
 from abs_replay.decoders import Call, Message
@@ -30,9 +31,13 @@ def plain(content: Json) -> Json:
 
 
 def same_call(left: Call, right: Call) -> bool:
-    """Say whether two messages show one call: by id where both have one, else by what it says."""
-    if left.call_id and right.call_id:
-        return left.call_id == right.call_id
+    """Say whether two messages show one call, by its id or by what it says: clients make up ids."""
+    by_id = left.call_id is not None and left.call_id == right.call_id
+    return by_id or says_the_same(left, right)
+
+
+def says_the_same(left: Call, right: Call) -> bool:
+    """Say whether two calls have one name and equal arguments."""
     return left.name == right.name and exact_json.equal(left.arguments, right.arguments)
 
 
@@ -79,16 +84,18 @@ class Thread:
             return (length, EXACT) if self.failed or retried else None
         if self.reply is None:
             return length, EXACT
-        return length, echo(self.reply, messages[length]) or DROPPED
+        return length, max((echo(self.reply, m) for m in self.echoes(messages)), default=DROPPED)
+
+    def echoes(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Give the assistant's messages that stand where the last reply was, if there was one."""
+        behind = messages[len(self.asked) :] if self.reply else ()
+        return tuple(takewhile(lambda message: message.role == "assistant", behind))
 
     def fresh(self, messages: Sequence[Message], retried: bool = False) -> tuple[Message, ...]:
         """Give what of the messages this thread has not seen."""
         if self.fits(messages, retried) is None:
             return self._beyond(messages)
-        start = len(self.asked)
-        if self.reply is not None and len(messages) > start and echo(self.reply, messages[start]):
-            start += 1
-        return tuple(messages[start:])
+        return tuple(messages[len(self.asked) + len(self.echoes(messages)) :])
 
     def _beyond(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Give what is new where the history was shortened, edited, or is kept by the other side."""

@@ -109,7 +109,7 @@ def _use(
     name = text(params.get("name")) or exchange.channel.name
     arguments = obj(params.get("arguments"))
     if answer is None:
-        error = failed or f"no result ({exchange.outcome})"
+        error = failed or "the answer ended before the result"
         return ToolUse(name, arguments, None, error, "request.params")
     if answer.get("error") is not None:
         words = error_text(answer) or "the server answered with an error"

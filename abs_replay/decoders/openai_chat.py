@@ -66,10 +66,14 @@ def _plain(
     if choice is None:
         error = error_text(body) or ("the answer has no choices" if obj(body) else "the answer is no JSON")
         return Decoded("openai_chat", Turn(history, None, model, usage, error), remarks=remarks)
-    # A filtered choice of Azure has no message (azure/ai-services/openai/concepts/content-filter).
-    reply = chat_messages.message(obj(choice.get("message")), "response.choices[0].message")
-    remarks += _ending(text(choice.get("finish_reason")))
-    return Decoded("openai_chat", Turn(history, reply, model, usage), remarks=remarks)
+    finish = text(choice.get("finish_reason"))
+    message = obj(choice.get("message"))
+    if not message:
+        # A filtered choice of Azure has none (learn.microsoft.com, Azure OpenAI, content filtering).
+        turn = Turn(history, None, model, usage, f"no message (finish_reason {finish})")
+        return Decoded("openai_chat", turn, remarks=remarks)
+    reply = chat_messages.message(message, "response.choices[0].message")
+    return Decoded("openai_chat", Turn(history, reply, model, usage), remarks=remarks + _ending(finish))
 
 
 def _first(choices: list[Any]) -> Mapping[str, Any] | None:
@@ -202,7 +206,7 @@ def _streamed(
     fold = _fold(sse.events(content.text))
     # Some servers never send [DONE]; there, a finish reason on a connection that ended well is the end.
     complete = fold.done or (fold.finish is not None and exchange.outcome is Outcome.COMPLETE)
-    error = fold.error or (None if complete else f"the stream broke off ({exchange.outcome})")
+    error = fold.error or (None if complete else "the stream ended before its last event")
     model = fold.model or text(request.get("model"))
     turn = Turn(history, fold.reply(), model, fold.usage, error)
     remarks += tuple(dict.fromkeys(fold.remarks)) + _ending(fold.finish)
