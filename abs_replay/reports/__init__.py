@@ -35,6 +35,9 @@ class Screen:
         return cls(shutil.get_terminal_size().columns, not plain)
 
 
+PAPER = Screen(100)  # a file or a pipe
+
+
 def render(name: str, report: Report, screen: Screen | None = None) -> str:
     """Write a report in the format of that name; `screen` is None unless a terminal shows it."""
     module: Any = import_module(REPORTS[name])

@@ -52,10 +52,9 @@ def _block(brackets: str, items: Iterable[str], newline: str) -> Iterable[str]:
 
 def as_json(report: Report) -> dict[str, Json]:
     """The report as FORMATS names its fields; fields not named there are additions."""
-    result = totals.result(report)
     return {
-        "result": result.value,
-        "passed": result is Result.PASSED,
+        "result": report.result.value,
+        "passed": report.result is Result.PASSED,
         "grading": report.grading,
         "totals": {
             "sessions": totals.session_counts(report.runs),

@@ -5,13 +5,12 @@ Every text that came from a trace or a document is shown with its control charac
 
 from collections.abc import Iterator
 
-from abs_replay.reports import Screen, totals
+from abs_replay.reports import PAPER, Screen, totals
 from abs_replay.reports.boxes import Box, Fact, Row, draw, painted
 from abs_replay.reports.cells import cut, escaped
 from abs_replay.reports.labels import entry, quoted
 from abs_replay.verdicts import BehaviorResult, Report, Result, Run, Status, StepStatus, Verdict
 
-PAPER = Screen(100)
 FOLD_ABOVE = 10  # with more runs than this, those that passed take one line each
 MOST_OF_A_TEXT = 1000  # cells; a document pasted into a message is not shown whole
 
@@ -138,7 +137,7 @@ def _totals(report: Report) -> Iterator[tuple[str, str]]:
     sessions = totals.session_counts(report.runs)
     evaluations = totals.evaluation_counts(report.runs)
     others = _named(evaluations, tuple(name for name in evaluations if name != Status.PASSED))
-    yield "Result", RESULTS[totals.result(report)][1]
+    yield "Result", RESULTS[report.result][1]
     yield "Sessions", " · ".join([f"{len(report.runs)} graded", *_named(sessions, tuple(sessions))])
     yield "Steps", f"{score.steps_matched}/{score.steps_total} matched"
     passed = f"{score.evaluations_passed}/{score.evaluations_total} passed"

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from abs_replay.verdicts import Report, Result, Run, Status, StepStatus
+from abs_replay.verdicts import Result, Run, Status, StepStatus
 
 REPORTED = tuple(status for status in Status if status is not Status.PENDING)
 WITH_A_STEP = (StepStatus.SENT, StepStatus.MATCHED)
@@ -41,12 +41,6 @@ def _score(steps: dict[str, int], evaluations: dict[str, int]) -> Score:
         evaluations_passed=evaluations[Status.PASSED],
         evaluations_total=sum(evaluations.values()) - evaluations[Status.SKIPPED],
     )
-
-
-def result(report: Report) -> Result:
-    """The worst result of the runs: failed over error over passed."""
-    results = {run.result for run in report.runs}
-    return next((worst for worst in (Result.FAILED, Result.ERROR) if worst in results), Result.PASSED)
 
 
 def session_counts(runs: Iterable[Run]) -> dict[str, int]:

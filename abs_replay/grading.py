@@ -1,0 +1,216 @@
+"""Many traces against a set of sessions: which judges which, and what is kept of it.
+
+The shell around `scoring.evaluate`. Everything that can be wrong with sessions and variables is
+found before the first trace is judged (SEMANTICS V3). Time is linear in the traces.
+"""
+
+import difflib
+import hashlib
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from abs_replay import comparison, exact_json
+from abs_replay.errors import Problem, SpecError, UsageError
+from abs_replay.exact_json import Json
+from abs_replay.reports.labels import labelled, quoted
+from abs_replay.scoring import Policy, evaluate, settle
+from abs_replay.spec.session import Session
+from abs_replay.spec.variables import Sources, Template
+from abs_replay.store import Store
+from abs_replay.trace import Trace
+from abs_replay.verdicts import Grading, Report, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which session judges which trace, in the traces' order. `ungraded` are sessions that no trace
+    names; `others` and `nameless` count stored traces that were left out (SEMANTICS D9)."""
+
+    chosen: tuple[tuple[Trace, Template], ...]
+    ungraded: tuple[str, ...] = ()
+    others: int = 0
+    nameless: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What judging depends on besides session and trace."""
+
+    variables: Mapping[str, Json] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    policy: Policy = field(default_factory=Policy)
+
+
+def select_given(
+    traces: Sequence[Trace], sessions: Sequence[Template], session_for: str | None = None
+) -> Selection:
+    """Say which session judges which trace of a file: all of them are judged (SEMANTICS D9).
+
+    Raises `UsageError` for a trace that none of the sessions is for.
+    """
+    by_name = _by_name(sessions)
+    only = _only(by_name, session_for)
+    for trace in () if only else traces:
+        _refuse_stray(trace, by_name)
+    alone = sessions[0] if len(sessions) == 1 else None
+    chosen = [(trace, only or (by_name[trace.session] if trace.session else alone)) for trace in traces]
+    return _selection([(trace, session) for trace, session in chosen if session], sessions)
+
+
+def select_stored(
+    traces: Sequence[Trace], sessions: Sequence[Template], session_for: str | None = None
+) -> Selection:
+    """Say which session judges which trace of a store; those that name none of them are left out.
+
+    Raises `UsageError` where nothing is left to judge.
+    """
+    by_name = _by_name(sessions)
+    only = _only(by_name, session_for)
+    chosen = [(trace, only or by_name.get(trace.session or "")) for trace in traces]
+    left_out = [trace for trace, session in chosen if session is None]
+    nameless = sum(trace.session is None for trace in left_out)
+    selection = replace(
+        _selection([(trace, session) for trace, session in chosen if session], sessions),
+        others=len(left_out) - nameless,
+        nameless=nameless,
+    )
+    if not selection.chosen:
+        names = ", ".join(map(quoted, by_name))
+        why = left_out_of(selection) or "no trace was found"
+        raise UsageError(
+            f"nothing to grade with {names}: {why}; --session-for NAME says which session judges them"
+        )
+    return selection
+
+
+def left_out_of(selection: Selection) -> str:
+    """Say in words how many stored traces were left out; empty where none was."""
+    counts = ((selection.others, "of other sessions"), (selection.nameless, "that name{} no session"))
+    return " and ".join(_count(count, which) for count, which in counts if count)
+
+
+def _count(count: int, which: str) -> str:
+    return f"{count} trace{'' if count == 1 else 's'} {which.format('s' if count == 1 else '')}"
+
+
+def _by_name(sessions: Sequence[Template]) -> dict[str, Template]:
+    return {session.name: session for session in reversed(sessions)}
+
+
+def _refuse_twins(chosen: Iterable[Template], sessions: Sequence[Template]) -> None:
+    """Two sessions of one name can not be told apart by a trace that names them."""
+    used = {session.name for session in chosen}
+    files: dict[str, str] = {}
+    for session in sessions:
+        if session.name in used and session.name in files:
+            both = " and ".join(sorted({files[session.name], session.file}))
+            raise UsageError(
+                f"two sessions are called {quoted(session.name)} (in {both}): rename one, "
+                "since a trace tells by the name which session judges it"
+            )
+        files.setdefault(session.name, session.file)
+
+
+def _only(by_name: Mapping[str, Template], session_for: str | None) -> Template | None:
+    if session_for is None or session_for in by_name:
+        return by_name[session_for] if session_for is not None else None
+    names = " or ".join(map(quoted, difflib.get_close_matches(session_for, by_name, n=1) or by_name))
+    raise UsageError(f"--session-for {quoted(session_for)}: no session given is called so; is it {names}?")
+
+
+def _refuse_stray(trace: Trace, by_name: Mapping[str, Template]) -> None:
+    names = ", ".join(map(quoted, by_name))
+    if trace.session is None and len(by_name) > 1:
+        raise UsageError(
+            f"trace {trace.id} names no session, and several are given ({names}): "
+            "say with --session-for NAME which judges it"
+        )
+    if trace.session is not None and trace.session not in by_name:
+        raise UsageError(
+            f"trace {trace.id} is of session {quoted(trace.session)}, which is not given (given: {names}): "
+            "give its document, or say with --session-for NAME which judges it"
+        )
+
+
+def _selection(chosen: Sequence[tuple[Trace, Template]], sessions: Sequence[Template]) -> Selection:
+    _refuse_twins((session for _, session in chosen), sessions)
+    used = {session.name for _, session in chosen}
+    names = dict.fromkeys(session.name for session in sessions)
+    return Selection(tuple(chosen), tuple(name for name in names if name not in used))
+
+
+def grade(selection: Selection, settings: Settings) -> tuple[Run, ...]:
+    """Judge every chosen trace; raises `SpecError` before the first where a reference has no source."""
+    resolved = _resolved(selection, settings)
+    return tuple(
+        labelled(_judged(trace, session, settings.policy), session, trace)
+        for (trace, _), session in zip(selection.chosen, resolved, strict=True)
+    )
+
+
+def _judged(trace: Trace, session: Session, policy: Policy) -> Run:
+    return settle(evaluate(trace, session, {}, policy))
+
+
+def _resolved(selection: Selection, settings: Settings) -> list[Session]:
+    """Resolve the session of each trace, once for all traces with the same data."""
+    known: dict[tuple[str, str], Session] = {}
+    sessions, problems = [], dict[Problem, None]()
+    for trace, template in selection.chosen:
+        key = template.name, exact_json.dumps([trace.bindings, trace.vars])
+        try:
+            if key not in known:
+                known[key] = resolve(template, trace, settings)
+            sessions.append(known[key])
+        except SpecError as error:
+            problems.update(dict.fromkeys(error.problems))
+    if problems:
+        raise SpecError(tuple(problems))
+    return sessions
+
+
+def resolve(template: Template, trace: Trace, settings: Settings) -> Session:
+    """A session for one trace: its bindings are the row, its `vars` rank below `--var` (SEMANTICS V5)."""
+    sources = Sources(trace.bindings, settings.variables, settings.environment, recorded=trace.vars)
+    return template.resolve(sources)
+
+
+def with_carried(report: Report, store: Store) -> Report:
+    """Mark the verdicts that equal those of the last grading of the same session and trace."""
+    last = _last_runs(store, {(run.session, run.trace) for run in report.runs})
+    carried = frozenset(
+        (run.session, run.trace, at)
+        for run in report.runs
+        if (run.session, run.trace) in last
+        for at in comparison.carried(last[run.session, run.trace], run)
+    )
+    return replace(report, carried=carried)
+
+
+def _last_runs(store: Store, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], Run]:
+    found: dict[tuple[str, str], Run] = {}
+    for summary in reversed(store.gradings() if store.path.exists() else ()):
+        if len(found) == len(wanted):
+            break
+        for run in store.grading(summary.id).report.runs:
+            if (run.session, run.trace) in wanted:
+                found.setdefault((run.session, run.trace), run)
+    return found
+
+
+def new_id(now: datetime) -> str:
+    """An id for a grading: those of later gradings sort behind it."""
+    return f"g-{now.astimezone(UTC):%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}"
+
+
+def keep(report: Report, store: Store, sessions: Iterable[Template], now: datetime) -> Grading:
+    """Keep a report as a grading; the one returned bears its id."""
+    id_ = new_id(now)
+    files = dict.fromkeys(session.file for session in sessions)
+    digests = {file: hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files}
+    grading = Grading(id_, now.timestamp(), replace(report, grading=id_), digests)
+    store.save_grading(grading)
+    return grading
