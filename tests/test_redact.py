@@ -1,0 +1,345 @@
+"""No secret is kept, nothing else is changed, and doing it twice is doing it once."""
+
+import base64
+import gzip
+import zlib
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from abs_replay.exchange import Body, Channel, Chunk, Exchange, Headers, Request, Response, Role, header
+from abs_replay.redact import Redactor, redact
+
+KEY = "sk-proj-Abcdefghijklmnop1234567890"
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.c2lnbmF0dXJlLW9mLWl0"
+
+
+def exchange(
+    *,
+    target: str = "/v1/chat/completions",
+    headers: Headers = (),
+    body: bytes = b"",
+    answer: bytes = b"",
+    answer_headers: Headers = (),
+    chunks: tuple[int, ...] = (),
+    error: str | None = None,
+) -> Exchange:
+    return Exchange(
+        id="1",
+        channel=Channel(Role.LLM, "llm"),
+        started_at=0.0,
+        request=Request("POST", target, headers, Body(body)),
+        response=Response(200, answer_headers, Body(answer, tuple(Chunk(end, 1.0) for end in chunks))),
+        error=error,
+    )
+
+
+def request_headers(*headers: tuple[str, str]) -> Headers:
+    return redact(exchange(headers=headers)).request.headers
+
+
+def answer_of(result: Exchange) -> Body:
+    assert result.response is not None
+    return result.response.body
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("Authorization", f"Bearer {KEY}", "Bearer <auth:1>"),
+        ("authorization", "Basic dXNlcjpwYXNz", "Basic <auth:1>"),
+        ("Authorization", "just-a-token", "<auth:1>"),
+        ("Proxy-Authorization", "Digest username=u, response=0a", "Digest <auth:1>"),
+        ("x-api-key", "abc", "<key:1>"),
+        ("api-key", "abc", "<key:1>"),
+        ("x-goog-api-key", "abc", "<key:1>"),
+        ("X-Amz-Security-Token", "abc", "<key:1>"),
+        ("X-My-Secret", "abc", "<key:1>"),
+        ("Cookie", "a=1; b=2; c=1; d=", "a=<cookie:1>; b=<cookie:2>; c=<cookie:1>; d="),
+        ("Cookie", "alone", "<cookie:1>"),
+        ("Set-Cookie", "sid=abc=d; Path=/; HttpOnly", "sid=<cookie:1>; Path=/; HttpOnly"),
+        ("Referer", f"https://host/?a=b&api_key={KEY}", "https://host/?a=b&api_key=<key:1>"),
+        ("Location", "https://me:pass1@host/x", "https://me:<auth:1>@host/x"),
+        ("X-Note", f"it is {KEY}, said {JWT}", "it is <key:1>, said <auth:1>"),
+    ],
+)
+def test_headers_keep_their_form_and_lose_their_secret(name: str, value: str, kept: str) -> None:
+    assert request_headers((name, value)) == ((name, kept),)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("idempotency-key", "9f0c"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZQ=="),
+        ("mcp-session-id", "5b1f"),
+        ("x-ratelimit-remaining-tokens", "149984"),
+        ("anthropic-ratelimit-tokens-limit", "1"),
+        ("host", "127.0.0.1:7070"),
+        ("authorization", ""),
+    ],
+)
+def test_headers_without_a_secret_are_left_alone(name: str, value: str) -> None:
+    assert request_headers((name, value)) == ((name, value),)
+
+
+@pytest.mark.parametrize(
+    ("target", "kept"),
+    [
+        ("/v1beta/models?key=AIzaabc&alt=sse", "/v1beta/models?key=<key:1>&alt=sse"),
+        ("/x?access_token=a&sig=b&signature=a", "/x?access_token=<key:1>&sig=<key:2>&signature=<key:1>"),
+        ("/x?X-Amz-Signature=a%2Fb#f", "/x?X-Amz-Signature=<key:1>#f"),
+        ("/x?monkey=1&page=2&sort=key", "/x?monkey=1&page=2&sort=key"),
+        ("/x", "/x"),
+    ],
+)
+def test_key_like_parameters_are_replaced(target: str, kept: str) -> None:
+    assert redact(exchange(target=target)).request.target == kept
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        KEY,
+        "sk-ant-api03-" + "a1" * 30,
+        "xoxb-123456789012-abcdefABCDEF",
+        "glpat-abcdefghij1234567890",
+        "ghp_" + "a1B2" * 9,
+        "github_pat_11ABCDE_" + "x9" * 20,
+        "sk_live_" + "a1b2c3d4e5f6g7h8",
+        "hf_" + "aB3" * 11,
+        "AKIAIOSFODNN7EXAMPLE",
+        "AIza" + "Sy0" * 12,
+        JWT,
+    ],
+)
+@pytest.mark.parametrize(
+    "around", ["{}", '{{"a": "{}"}}', "say\\n{}\\n", "\\u0020{}", "a%20{}%20b", "it is `{}`, ok", "={}"]
+)
+def test_vendor_tokens_are_found_in_bodies_wherever_they_stand(secret: str, around: str) -> None:
+    result = redact(exchange(answer=around.format(secret).encode()))
+    assert secret.encode() not in answer_of(result).data
+    assert result.redacted
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Authorization: Bearer abcdefghij0123456789", "Authorization: Bearer <auth:1>"),
+        ('{"access_token": "abcdefgh", "n": 1}', '{"access_token": "<key:1>", "n": 1}'),
+        (r'"{\"api_key\":\"abcdefgh\"}"', r'"{\"api_key\":\"<key:1>\"}"'),
+        ("grant=x&client_secret=abcdefgh", "grant=x&client_secret=<key:1>"),
+        ("client_secret=abcdefgh&grant=x", "client_secret=<key:1>&grant=x"),
+        ("GET https://h/?token=abcdefgh failed", "GET https://h/?token=<key:1> failed"),
+    ],
+)
+def test_what_texts_call_a_secret_is_replaced(text: str, kept: str) -> None:
+    assert answer_of(redact(exchange(answer=text.encode()))).data.decode() == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a task-force of risk-averse people who ask-questions-very-politely",
+        "OpenAI(api_key=settings.api_key, token=token)",
+        "the bearer responsibilities and bearer authentication",
+        "https://example.com/a:b@c and mail me@example.com, http://localhost:8080/a@b",
+        "eyJ is how tokens begin. eyJabcdefghijk.abc",
+        '{"max_tokens": 16, "monkey": "key=1", "tool_call_id": "call_abc123"}',
+        "AKIA is a prefix; I am AI",
+    ],
+)
+def test_texts_without_a_secret_are_left_alone(text: str) -> None:
+    plain = exchange(body=text.encode(), answer=text.encode())
+    assert redact(plain) is plain
+
+
+def test_a_secret_of_a_header_is_replaced_wherever_it_stands_now_and_later() -> None:
+    redactor = Redactor()
+    first = exchange(
+        headers=(("authorization", "Bearer my-own-key-77"),),
+        body=b'{"note":"my-own-key-77"}',
+        answer=b"wrong key: my-own-key-77",
+        error="my-own-key-77 refused",
+    )
+    result = redactor.redact(first)
+    assert result.request.body.data == b'{"note":"<auth:1>"}'
+    assert answer_of(result).data == b"wrong key: <auth:1>"
+    assert result.error == "<auth:1> refused"
+    assert redactor.redact(exchange(target="/a/my-own-key-77/b")).request.target == "/a/<auth:1>/b"
+
+
+def test_a_secret_that_only_the_answer_shows_for_one_is_replaced_in_the_request_too() -> None:
+    result = redact(exchange(body=f"x{KEY}".encode(), answer=KEY.encode()))
+    assert result.request.body.data == b"x<key:1>"
+
+
+def test_short_or_common_words_are_not_sought_elsewhere() -> None:
+    result = redact(exchange(headers=(("x-api-key", "test"), ("cookie", "theme=dark")), body=b"a dark test"))
+    assert result.request.body.data == b"a dark test"
+
+
+def test_the_password_inside_basic_credentials_is_a_secret_too() -> None:
+    credentials = base64.b64encode(b"me:pass-word-99").decode()
+    result = redact(exchange(headers=(("authorization", f"Basic {credentials}"),), answer=b"pass-word-99?"))
+    assert b"pass-word-99" not in answer_of(result).data
+    assert credentials not in str(result)
+
+
+def test_a_wrong_key_stays_different_from_the_right_one_and_equal_ones_stay_equal() -> None:
+    redactor = Redactor()
+    keys = ["right-key-1", "wrong-key-2", "right-key-1"]
+    kept = [redactor.redact(exchange(headers=(("x-api-key", key),))).request.headers[0][1] for key in keys]
+    assert kept == ["<key:1>", "<key:2>", "<key:1>"]
+
+
+def test_a_secret_over_chunk_boundaries_is_replaced_and_the_ends_are_mapped() -> None:
+    data = b"data: " + KEY.encode() + b"\n\ndata: b\n\n"
+    result = answer_of(redact(exchange(answer=data, chunks=(10, 20, 30, len(data) - 9, len(data)))))
+    assert result.data == b"data: <key:1>\n\ndata: b\n\n"
+    ends = [chunk.end for chunk in result.chunks]
+    assert [result.data[a:b] for a, b in pairwise([0, *ends])] == [
+        b"data: <key",
+        b":1>",
+        b"\n\n",
+        b"data: b\n\n",
+    ]
+
+
+def test_the_content_length_follows_and_that_of_an_untouched_body_stays() -> None:
+    length = (("Content-Length", str(len(KEY))),)
+    result = redact(exchange(answer=KEY.encode(), answer_headers=length))
+    assert result.response is not None
+    assert result.response.headers == (("Content-Length", "7"),)
+    assert redact(exchange(answer=b"abc", answer_headers=(("content-length", "3"),))).redacted is False
+
+
+def test_the_size_of_a_cut_body_follows() -> None:
+    whole = exchange(answer=KEY.encode())
+    assert whole.response is not None
+    cut = replace(whole, response=replace(whole.response, body=Body(KEY.encode(), (), 1000)))
+    assert answer_of(redact(cut)).size == 1000 - len(KEY) + len("<key:1>")
+
+
+ENCODINGS = {"gzip": 31, "deflate": 15, "Deflate ": -15}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_compressed_streams_are_opened_and_packed_anew_chunk_by_chunk(encoding: str) -> None:
+    events = [b"data: one\n\n", b"data: %s\n\n" % KEY.encode(), b"data: three\n\n"]
+    packer, wire, ends = zlib.compressobj(wbits=ENCODINGS[encoding]), b"", []
+    for event in events:
+        wire += packer.compress(event) + packer.flush(zlib.Z_SYNC_FLUSH)
+        ends.append(len(wire))
+    wire += packer.flush()
+    result = redact(
+        exchange(answer=wire, answer_headers=(("content-encoding", encoding),), chunks=(*ends, len(wire)))
+    )
+    body, opener = answer_of(result), zlib.decompressobj(ENCODINGS[encoding])
+    cuts = [0, *(chunk.end for chunk in body.chunks)]
+    read = [opener.decompress(body.data[a:b]) for a, b in pairwise(cuts)]
+    assert read[:3] == [b"data: one\n\n", b"data: <key:1>\n\n", b"data: three\n\n"]
+    assert opener.eof
+    assert body.chunks[-1].end == len(body.data)
+
+
+def test_a_gzip_body_that_was_cut_off_stays_cut_off_and_loses_its_secret() -> None:
+    wire = gzip.compress(KEY.encode() * 3 + bytes(range(256)) * 40)[:-30]
+    result = answer_of(redact(exchange(answer=wire, answer_headers=(("content-encoding", "gzip"),))))
+    opener = zlib.decompressobj(31)
+    assert KEY.encode() not in opener.decompress(result.data)
+    assert not opener.eof
+
+
+def test_a_compressed_body_without_a_secret_keeps_its_bytes() -> None:
+    for wire in (gzip.compress(b"hello" * 100), b"\x1f\x8bno gzip", b""):
+        plain = exchange(answer=wire, answer_headers=(("content-encoding", "gzip"),))
+        assert redact(plain) is plain
+
+
+SECRETS = st.text(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~+/-", min_size=24, max_size=60
+)
+TEXTS = st.text(max_size=30)
+LOOKALIKES = st.sampled_from(
+    [
+        KEY,
+        "x" + KEY,
+        "<auth:1>",
+        "<",
+        ">",
+        "sk-",
+        "Bearer ",
+        "://a:b@",
+        "&key=abcdef1",
+        '"api_key":"abcdefgh"',
+        JWT,
+    ]
+)
+
+
+@st.composite
+def planted(draw: st.DrawFn) -> tuple[Exchange, str]:
+    """An exchange with a secret in one telling place, and in other places too."""
+    secret = draw(SECRETS)
+    pieces = st.lists(st.one_of(TEXTS, LOOKALIKES, st.just(secret)), max_size=8)
+    body, answer = ("".join(draw(pieces)).encode("utf-8", "replace") for _ in range(2))
+    packed = draw(st.booleans())
+    telling = draw(
+        st.sampled_from(
+            [
+                ("Authorization", f"Bearer {secret}"),
+                ("x-api-key", secret),
+                ("Cookie", f"a=b; sid={secret}"),
+                ("x-auth-token", secret),
+            ]
+        )
+    )
+    wire = gzip.compress(answer) if packed else answer
+    ends = sorted(draw(st.sets(st.integers(1, len(wire)), max_size=4))) if wire else []
+    made = exchange(
+        target=draw(st.sampled_from(["/a", f"/a/{secret}", f"/a?b={secret}"])),
+        headers=(
+            telling,
+            ("content-length", str(len(body))),
+            ("x-other", draw(st.sampled_from(["", secret]))),
+        ),
+        body=body,
+        answer=wire,
+        answer_headers=(("content-encoding", "gzip" if packed else "identity"),),
+        chunks=(*ends, len(wire)) if wire and (not ends or ends[-1] != len(wire)) else tuple(ends),
+        error=draw(st.sampled_from([None, f"{secret}!"])),
+    )
+    return made, secret
+
+
+def readable(seen: Exchange) -> bytes:
+    answer = answer_of(seen)
+    packed = header(seen.response.headers, "content-encoding") == "gzip" if seen.response else False
+    plain = gzip.decompress(answer.data) if packed and answer.data else answer.data
+    texts = [seen.request.target, seen.error or "", *(value for _, value in seen.request.headers)]
+    return b"\0".join([seen.request.body.data, plain, *(text.encode() for text in texts)])
+
+
+@given(planted())
+def test_no_planted_secret_survives(case: tuple[Exchange, str]) -> None:
+    made, secret = case
+    result = redact(made)
+    assert result.redacted
+    assert secret.encode() not in readable(result)
+    assert header(result.request.headers, "content-length") == str(len(result.request.body.data))
+    for body in (result.request.body, answer_of(result)):
+        ends = [chunk.end for chunk in body.chunks]
+        assert ends == sorted(set(ends))
+        assert all(0 < end <= len(body.data) for end in ends)
+
+
+@given(planted())
+def test_redacting_twice_is_redacting_once(case: tuple[Exchange, str]) -> None:
+    redactor = Redactor()
+    once = redactor.redact(case[0])
+    assert redactor.redact(once) == once
+    assert redact(once) == once
