@@ -17,12 +17,14 @@ from abs_replay.alignment.compatibility import is_execution
 from abs_replay.assembly import assemble
 from abs_replay.decoders.events import Call
 from abs_replay.errors import Problem, SpecError
-from abs_replay.exact_json import Json
-from abs_replay.exchange import Exchange
+from abs_replay.exact_json import Json, dumps, loads
+from abs_replay.exchange import Body, Channel, Exchange, Request, Role
 from abs_replay.predicates import arguments_of, fits
+from abs_replay.redact import Redactor
 from abs_replay.spec.datasets import read_rows
 from abs_replay.spec.references import as_text
 from abs_replay.spec.session import Behavior, Session, Unset
+from abs_replay.spec.sources import PREFIX
 from abs_replay.spec.variables import Template
 from abs_replay.trace import Trace
 from abs_replay.verdicts import StepStatus
@@ -49,12 +51,26 @@ def run(
 ) -> RunOutcome:
     """Play one session, resolved for one row of its data (`bindings`).
 
+    What is kept is redacted, as recordings are: secrets in the data and in what was said are placeholders.
     Raises `SpecError` before anything is sent where a line of the user has no words.
     """
     check(session)
-    play = _Play(session, agent)
+    redactor = Redactor()
+    # First the data: what is a secret there is then known wherever it is said.
+    kept_bindings, kept_variables = (_redacted(values or {}, redactor) for values in (bindings, variables))
+    play = _Play(session, agent, redactor)
     play.all()
-    return RunOutcome(tuple(play.exchanges), play.trace(bindings or {}, variables or {}), play.problem)
+    trace = replace(play.trace(), session=session.name, bindings=kept_bindings, vars=kept_variables)
+    return RunOutcome(tuple(play.exchanges), trace, play.problem)
+
+
+def _redacted(values: Mapping[str, Json], redactor: Redactor) -> Mapping[str, Json]:
+    """Take the secrets out of values, as out of a JSON body that holds them."""
+    body = Body(dumps(values).encode("utf-8", "surrogatepass"))
+    request = Request("POST", "/", (("content-type", "application/json"),), body)
+    kept = redactor.redact(Exchange("", Channel(Role.AGENT, "data"), 0.0, request)).request.body.data
+    found: Mapping[str, Json] = loads(kept.decode("utf-8", "surrogatepass"))
+    return found
 
 
 def check(session: Session) -> None:
@@ -70,20 +86,20 @@ def check(session: Session) -> None:
         raise SpecError(problems)
 
 
-def rows(template: Template, filters: Sequence[str] = ()) -> tuple[Mapping[str, Json], ...]:
-    """Give the dataset rows that a session is run with; one empty row where it has no dataset.
+def rows(template: Template, filters: Sequence[str] = ()) -> dict[int | None, Mapping[str, Json]]:
+    """Give the dataset rows to run a session with, by number from 0; without a dataset one empty row, None.
 
     The path counts from the session's file, and must lead to a file in that folder or in the working
     directory. A filter is `COLUMN:VALUE`, and a row needs all of them. Raises `SpecError`, `UsageError`.
     """
     dataset = template.dataset
-    found: tuple[Mapping[str, Json], ...] = ({},)
+    found: dict[int | None, Mapping[str, Json]] = {None: {}}
     if dataset and dataset.path is not None:
-        found = read_rows(_inside(template, Path(template.file).parent / dataset.path))
+        found = dict(enumerate(read_rows(_inside(template, Path(template.file).parent / dataset.path))))
     for text in filters:
         column, _, value = text.partition(":")
         column = column.removeprefix(f"{dataset.id}.") if dataset else column
-        found = tuple(row for row in found if column in row and as_text(row[column]) == value)
+        found = {n: row for n, row in found.items() if column in row and as_text(row[column]) == value}
     return found
 
 
@@ -96,13 +112,24 @@ def _inside(template: Template, path: Path) -> Path:
     raise SpecError([template.document.problem(("dataset", "path"), message)])
 
 
+def variables_used(
+    template: Template, variables: Mapping[str, Json], environment: Mapping[str, str]
+) -> dict[str, Json]:
+    """Give the values from outside that a session refers to, as its trace keeps them (SEMANTICS V5)."""
+    parts = [name.split(".") for name in template.references()]
+    heads = {".".join(part[:end]) for part in parts for end in range(1, len(part) + 1)}
+    of_environment = {k.removeprefix(PREFIX): v for k, v in environment.items() if k.startswith(PREFIX)}
+    values = {**of_environment, **variables}
+    return {name: values[name] for name in sorted(heads & values.keys())}
+
+
 class _Play:
     """One conversation in progress."""
 
-    def __init__(self, session: Session, agent: Agent) -> None:
+    def __init__(self, session: Session, agent: Agent, redactor: Redactor) -> None:
         self.exchanges: list[Exchange] = []
         self.problem: str | None = None
-        self._session, self._agent = session, agent
+        self._session, self._agent, self._redactor = session, agent, redactor
         self._headers = {SCOPE_HEADER: uuid.uuid4().hex}
         self._messages: list[Message] = []
         self._results = _Results(session)
@@ -113,10 +140,9 @@ class _Play:
                 self._messages.append({"role": "user", "content": _words(behavior.content)})
                 self._converse(index)
 
-    def trace(self, bindings: Mapping[str, Json], variables: Mapping[str, Json]) -> Trace:
+    def trace(self) -> Trace:
         traces = assemble(self.exchanges)
-        observed = traces[0] if traces else Trace(f"t-{uuid.uuid4().hex}", ())
-        return replace(observed, session=self._session.name, bindings=bindings, vars=variables)
+        return traces[0] if traces else Trace(f"t-{uuid.uuid4().hex[:12]}", ())
 
     def _skipped(self, index: int) -> bool:
         """Whether this line requires what was skipped, as the conversation stands (SEMANTICS A9).
@@ -125,14 +151,14 @@ class _Play:
         """
         if self._session.behaviors[index].requires is None:
             return False
-        so_far = align(self.trace({}, {}), self._session)
+        so_far = align(self.trace(), self._session)
         return so_far.places[index].status is StepStatus.SKIPPED
 
     def _converse(self, index: int) -> None:
         """Go on until the agent has words for the user, running the calls that it leaves to us."""
         for _ in range(MOST_ROUNDS):
             reply = self._agent.send(self._messages, self._headers)
-            self.exchanges.append(reply.exchange)
+            self.exchanges.append(self._redactor.redact(reply.exchange))
             if reply.message is None:
                 self.problem = reply.problem
                 return

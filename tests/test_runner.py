@@ -14,7 +14,7 @@ from abs_replay.agents.chat_contract import ChatContract
 from abs_replay.errors import SpecError
 from abs_replay.exact_json import Json
 from abs_replay.exchange import Outcome, header
-from abs_replay.runner import RunOutcome, rows, run
+from abs_replay.runner import RunOutcome, rows, run, variables_used
 from abs_replay.spec.loader import load
 from abs_replay.spec.rules import MatchesWhen
 from abs_replay.spec.session import UNSET, Behavior, Session, Unset
@@ -336,18 +336,17 @@ def test_a_session_without_a_dataset_has_one_empty_row(tmp_path: Path) -> None:
     file = tmp_path / "s.abs.yaml"
     file.write_text("session: S\nbehaviors: [{ actor: user, action: says, content: Hi }]\n", encoding="utf-8")
 
-    assert rows(load([file]).sessions[0]) == ({},)
+    assert rows(load([file]).sessions[0]) == {None: {}}
 
 
 def test_filters_keep_the_rows_that_have_all_of_the_values(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text('[{"city": "Oslo", "n": 1}, {"city": "Oslo", "n": 2}, {"n": 1}]')
     session = template(tmp_path, "c.json")
-    found = rows(session)
 
-    assert len(found) == 3
-    assert rows(session, ["city:Oslo"]) == found[:2]
-    assert rows(session, ["cases.city:Oslo", "n:2"]) == found[1:2]
-    assert rows(session, ["n:3"]) == rows(session, ["town:Oslo"]) == ()
+    assert list(rows(session)) == [0, 1, 2]
+    assert list(rows(session, ["city:Oslo"])) == [0, 1]
+    assert rows(session, ["cases.city:Oslo", "n:2"]) == {1: {"city": "Oslo", "n": 2}}
+    assert rows(session, ["n:3"]) == rows(session, ["town:Oslo"]) == {}
 
 
 def test_a_dataset_out_of_folder_and_working_directory_is_refused(
@@ -359,7 +358,34 @@ def test_a_dataset_out_of_folder_and_working_directory_is_refused(
     (inner.parent / "shared.csv").write_text("city\nOslo\n")
     monkeypatch.chdir(inner.parent)
 
-    assert rows(template(inner, "../shared.csv")) == ({"city": "Oslo"},)
+    assert rows(template(inner, "../shared.csv")) == {0: {"city": "Oslo"}}
     for path in ("../../secret.csv", str(tmp_path / "secret.csv")):
         with pytest.raises(SpecError, match=r"s\.abs\.yaml:2: dataset\.path: .*lies outside"):
             rows(template(inner, path))
+
+
+def test_the_values_that_a_session_refers_to_are_kept_and_no_others(tmp_path: Path) -> None:
+    file = tmp_path / "s.abs.yaml"
+    lines = "{{city}} {{customer.name}} {{city.x}} {{fromEnv}}"
+    file.write_text(f'session: S\nbehaviors: [{{ actor: user, action: says, content: "{lines}" }}]\n')
+    variables: dict[str, Json] = {"city": "Oslo", "customer": {"name": "Ada"}, "other": 1}
+    environment = {"ABS_VAR_fromEnv": "x", "ABS_VAR_city": "y", "ABS_VAR_none": "z", "HOME": "/"}
+
+    assert variables_used(load([file]).sessions[0], variables, environment) == {
+        "city": "Oslo",
+        "customer": {"name": "Ada"},
+        "fromEnv": "x",
+    }
+
+
+def test_secrets_are_sent_but_not_kept() -> None:
+    secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
+    with agent(echo) as (client, asked):
+        outcome = run(session(user(0, f"My key is {secret}")), client, variables={"api_key": "hunter2secret"})
+
+    assert secret in asked[0][0]["content"]
+    assert secret not in repr(outcome)
+    said, answered = (str(step.content) for step in outcome.trace.steps)
+    assert answered == f"You said {said}"
+    assert "hunter2secret" not in repr(outcome)
+    assert set(outcome.trace.vars) == {"api_key"}

@@ -4,6 +4,7 @@ A message with `tool_calls`, shaped as OpenAI's, leaves those calls to the clien
 https://platform.openai.com/docs/api-reference/chat/object
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
@@ -83,7 +84,10 @@ def _endpoint(url: str) -> str:
         raise UsageError(
             f"--agent {url!r}: expected an http:// or https:// URL, like http://localhost:8080/chat"
         )
-    return parts._replace(path=parts.path if parts.path.strip("/") else PATH).geturl()
+    # `/~TOKEN` is the token of a replay server's run, in front of the path.
+    token = found[0] if (found := re.match(r"/~[^/]+", parts.path)) else ""
+    path = parts.path.removeprefix(token)
+    return parts._replace(path=token + (path if path.strip("/") else PATH)).geturl()
 
 
 _WORDS = {

@@ -111,7 +111,9 @@ def test_chunks_keep_their_ends_and_their_times() -> None:
         ("/", "/chat"),
         ("/chat", "/chat"),
         ("/v2/talk?bot=7", "/v2/talk?bot=7"),
-        ("/~t/chat", "/~t/chat"),
+        ("/~t", "/~t/chat"),
+        ("/~t/", "/~t/chat"),
+        ("/~t/talk", "/~t/talk"),
     ],
 )
 def test_the_path_of_the_url_is_used_and_chat_where_there_is_none(given: str, target: str) -> None:
