@@ -14,7 +14,7 @@ from zlib import MAX_WBITS, decompressobj, error
 
 from abs_replay.canonical import Canonical, Ignore, canonical, text_of
 from abs_replay.exchange import Channel, Exchange, Headers, Request
-from abs_replay.renaming import Pair, Shape, correspond, shape
+from abs_replay.renaming import Pair, Shape, correspond, fingerprint, hides_secrets, shape
 
 
 class Match(StrEnum):
@@ -25,7 +25,7 @@ class Match(StrEnum):
     LOOSE = "loose"  # or the same turn of the same conversation shape
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Group:
     """Recorded exchanges with the same request, by their numbers, in recorded order.
 
@@ -94,11 +94,11 @@ class Index:
 
     def renamed(self, request: Request, form: Canonical, channel: Channel) -> Iterator[Candidate]:
         """Groups that are equal up to a renaming; whether it agrees with the scope is the player's to ask."""
-        asked = shape(request, form)
-        groups = [*self._shapes.get((channel, asked.text), ()), *self._secretive.get(channel, ())]
+        groups = [*self._alike.get((channel, fingerprint(form)), ()), *self._secretive.get(channel, ())]
+        asked = shape(request, form) if groups else None
         for group in groups:
-            pairs = correspond(group.shape, asked)
-            if pairs is not None:
+            pairs = correspond(group.shape, asked) if asked else None
+            if pairs:
                 yield Candidate(group, pairs)
 
     def same_turn(self, form: Canonical, channel: Channel) -> Iterator[Candidate]:
@@ -110,7 +110,7 @@ class Index:
     def known(self, value: str) -> bool:
         """Say whether a value occurs anywhere in the cassette; such a value is never renamed."""
         if value not in self._known:
-            data = value.encode()
+            data = value.encode("utf-8", "surrogatepass")
             self._known[value] = any(data in text for text in self._texts())
         return self._known[value]
 
@@ -120,24 +120,24 @@ class Index:
 
     def _texts(self) -> Iterator[bytes]:
         for exchange in self.exchanges:
-            yield exchange.request.target.encode()
+            yield exchange.request.target.encode("utf-8", "surrogatepass")
             yield exchange.request.body.data
             if exchange.response is not None:
                 yield _plain(exchange.response.body.data)
 
     @cached_property
-    def _shapes(self) -> dict[tuple[Channel, str], list[Group]]:
-        shapes: dict[tuple[Channel, str], list[Group]] = {}
+    def _alike(self) -> dict[tuple[Channel, bytes], list[Group]]:
+        groups: dict[tuple[Channel, bytes], list[Group]] = {}
         for (channel, _), group in self._exact.items():
-            if group.shape.values and not group.shape.hides_secrets:
-                shapes.setdefault((channel, group.shape.text), []).append(group)
-        return shapes
+            if not hides_secrets(group.form):
+                groups.setdefault((channel, fingerprint(group.form)), []).append(group)
+        return groups
 
     @cached_property
     def _secretive(self) -> dict[Channel, list[Group]]:
         groups: dict[Channel, list[Group]] = {}
         for (channel, _), group in self._exact.items():
-            if group.shape.hides_secrets:
+            if hides_secrets(group.form):
                 groups.setdefault(channel, []).append(group)
         return groups
 

@@ -30,7 +30,7 @@ _TIME = (
     rf"\d{{4}}-\d\d-\d\d(?:T|%20|[ +]){_CLOCK}(?:Z|(?:[+-]|%2B)\d\d(?::|%3A)?\d\d)?"
     rf"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{{2}} \d{{4}} \d\d:\d\d:\d\d GMT"
 )
-_SECRET = r"<[a-z][a-z0-9_-]*:\d+[^<>\s\"]*>"
+_SECRET = r"<[a-z][a-z-]{1,19}:\d+>"  # as `redact` writes them
 
 # Before a value stands no letter or digit, unless it is that of an escape (`\n`) in JSON's text.
 _START, _WORD_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf]))", r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf]))"
@@ -54,16 +54,27 @@ _DATE = re.compile(
 _CLOCKS = frozenset(("time", "date"))
 
 
+_RENAMED_CHARACTERS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_:.+%"
+_SECRETS = re.compile(_SECRET)
+
+
+def fingerprint(form: Canonical) -> bytes:
+    """What no renaming changes, found a hundred times faster than a shape: equal shapes have equal ones."""
+    text = f"{form.method} {form.target}\n{form.body}"
+    return text.encode("utf-8", "surrogatepass").translate(None, _RENAMED_CHARACTERS)
+
+
+def hides_secrets(form: Canonical) -> bool:
+    """Say whether a redacted secret stands in a request."""
+    return bool(_SECRETS.search(form.target) or _SECRETS.search(form.body))
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """A request's text with a mark in the place of each fresh value, and the values in order."""
 
     text: str
     values: tuple[Value, ...]
-
-    @property
-    def hides_secrets(self) -> bool:
-        return any(kind.startswith("secret") for kind, _ in self.values)
 
 
 def shape(request: Request, form: Canonical) -> Shape:
@@ -171,7 +182,7 @@ class Bindings:
 
 def correspond(recorded: Shape, asked: Shape) -> tuple[Pair, ...] | None:
     """Pair the values of two requests that are equal but for them, or None."""
-    if not recorded.hides_secrets:
+    if not any(kind.startswith("secret") for kind, _ in recorded.values):
         return _paired(recorded.values, asked.values) if recorded.text == asked.text else None
     gaps = _gaps(recorded.text, asked.text)
     if gaps is None:
