@@ -34,13 +34,13 @@ def command(before: str, after: str, store: Path | None, format_: str, fail_on: 
     """
     from abs_replay.comparison import compare
     from abs_replay.reports import PAPER, Screen, flips
+    from abs_replay.reports.cells import encodable
     from abs_replay.reports.json_report import write
 
     compared = compare(find_grading(before, store), find_grading(after, store))
-    if format_ == "json":
-        click.echo(write(flips.as_json(compared)), nl=False)
-    else:
-        click.echo(flips.render(compared, Screen.of(sys.stdout) or PAPER), nl=False)
+    screen = Screen.of(sys.stdout) or PAPER
+    text = write(flips.as_json(compared)) if format_ == "json" else flips.render(compared, screen)
+    click.echo(encodable(text, sys.stdout.encoding), nl=False)
     failing = {"regression": compared.regressions, "any": compared.all_flips}
     return 1 if fail_on and failing[fail_on] else 0
 

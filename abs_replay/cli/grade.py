@@ -54,7 +54,9 @@ FILE = click.Path(path_type=Path)
 @click.option("--session-for", metavar="NAME", help="The session that judges every trace, whatever it names.")
 @click.option("--var", multiple=True, metavar="NAME=VALUE", help="A variable; NAME:=JSON gives another type.")
 @click.option("--since", metavar="D", help="Traces begun since a date, a time, or 30m, 12h, 7d ago.")
-@click.option("--baseline", metavar="last|ID", help="Show what flipped since that grading, or saved report.")
+@click.option(
+    "--baseline", metavar="last|ID|FILE", help="Show what flipped since that grading, or saved report."
+)
 @click.option("--format", "format_", type=click.Choice(list(REPORTS)), default="table", show_default=True)
 @click.option("--output", type=FILE, help="Write the report to this file.")
 @click.option("--strict-user", is_flag=True, help="Fail where the user's words differ from the session's.")
@@ -171,7 +173,15 @@ def _baseline(options: Options) -> "Grading | None":
 
     if options.baseline is None:
         return None
+    if options.baseline == "last" and not _has_gradings(options):
+        click.echo("warning: nothing to compare with, this is the first grading of the store", err=True)
+        return None
     return find_grading(options.baseline, options.store)
+
+
+def _has_gradings(options: Options) -> bool:
+    store = _store(options)
+    return store.path.exists() and bool(store.gradings())
 
 
 def _report(documents: "Documents", selection: "Selection", runs: "tuple[Run, ...]") -> "Report":
@@ -207,13 +217,15 @@ def _compared(baseline: "Grading | None", grading: "Grading") -> "Comparison | N
 
 
 def _print(report: "Report", comparison: "Comparison | None", options: Options) -> None:
+    from abs_replay.reports.cells import encodable
+
     screen = None if options.output else Screen.of(sys.stdout)
     text = _written(report, comparison, options.format_, screen)
     if options.format_ != "json":
         for warning in report.warnings:
             click.echo(f"warning: {Problem(**warning)}", err=True)  # type: ignore[arg-type]
     if options.output is None:
-        click.echo(text, nl=False)
+        click.echo(encodable(text, sys.stdout.encoding), nl=False)
         return
     try:
         options.output.write_text(text, encoding="utf-8")

@@ -3,6 +3,7 @@
 Widths are rich's: two cells for a wide character or an emoji, none for a combining mark.
 """
 
+import json
 import unicodedata
 from collections.abc import Iterator
 
@@ -26,6 +27,19 @@ def _escaped(character: str) -> str:
         return character
     code = ord(character)
     return SHORT.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def encodable(text: str, encoding: str) -> str:
+    """Write `\\u2502` for what an encoding lacks: better in a table than no table, and the same in JSON."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return "".join(char if _fits(char, encoding) else json.dumps(char)[1:-1] for char in text)
+    return text
+
+
+def _fits(character: str, encoding: str) -> bool:
+    return bool(character.encode(encoding, "ignore"))
 
 
 def fitted(text: str, width: int) -> str:
