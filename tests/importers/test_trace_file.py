@@ -16,8 +16,6 @@ from abs_replay.exact_json import Number
 from abs_replay.importers import IMPORTERS, trace_file
 from abs_replay.trace import Source, Step, Trace, Usage, Visibility
 
-SHARED = Path(os.environ.get("ABS_SHARED", Path(__file__).parents[2].parent / "shared"))
-
 scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 exact = st.decimals(allow_nan=False, allow_infinity=False, places=3).map(lambda d: Number(str(d)))
 values = st.recursive(
@@ -189,8 +187,7 @@ def test_every_importer_reads_what_it_is_listed_for(tmp_path: Path) -> None:
     assert [read(tmp_path / "x.json")[0].id for read in IMPORTERS.values()] == ["x"]
 
 
-@pytest.mark.skipif(not (SHARED / "conformance").is_dir(), reason="the shared cases are not here")
-def test_every_shared_trace_is_read() -> None:
-    files = sorted((SHARED / "conformance").rglob("trace.json*"))
+def test_every_shared_trace_is_read(shared: Path) -> None:
+    files = sorted((shared / "conformance").rglob("trace.json*"))
     assert files
     assert all(trace_file.read(path) for path in files)

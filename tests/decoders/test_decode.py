@@ -1,0 +1,160 @@
+"""Decoding takes any bytes: no exception escapes, and nothing is guessed."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from abs_replay.assembly import assemble
+from abs_replay.decoders import DECODERS, decode
+from abs_replay.exchange import Body, Channel, Exchange, Outcome, Request, Response, Role
+from abs_replay.importers import trace_file
+
+keys = st.sampled_from(
+    re.findall(
+        r"\S+",
+        "messages role content tool_calls function name arguments id index choices delta message error usage"
+        " type text jsonrpc method params result isError structuredContent custom input"
+        " function_call refusal",
+    )
+)
+words = st.sampled_from(
+    re.findall(
+        r"\S+", "user assistant tool system 2.0 tools/call initialize error text custom thinking {} [1] null"
+    )
+)
+scalars = (
+    st.none() | st.booleans() | st.integers(-2, 3) | st.floats(allow_nan=False) | words | st.text(max_size=5)
+)
+values = st.recursive(
+    scalars, lambda v: st.lists(v, max_size=3) | st.dictionaries(keys, v, max_size=4), max_leaves=12
+)
+messages = st.dictionaries(st.just("messages"), st.lists(values, max_size=3), min_size=1).flatmap(
+    lambda body: values.map(lambda v: body | v if isinstance(v, dict) else body)
+)
+bodies = st.one_of(
+    st.binary(max_size=40),
+    st.one_of(values, messages).map(lambda v: json.dumps(v).encode()),
+    st.lists(values, max_size=3).map(
+        lambda vs: b"".join(b"data: %b\n\n" % json.dumps(v).encode() for v in vs)
+    ),
+)
+headers = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["Content-Type", "content-encoding", "mcp-session-id", "traceparent", "x-abs-session"]
+        ),
+        st.sampled_from(
+            ["text/event-stream", "application/json", "gzip", "br", "zstd", "deflate", "s", "00-1-2-3"]
+        ),
+    ),
+    max_size=2,
+).map(tuple)
+requests = st.builds(
+    Request,
+    method=st.sampled_from(["GET", "POST", "DELETE"]),
+    target=st.sampled_from(["/v1/chat/completions", "/mcp", "/a/b?c=1&c=%ff", "", "/%zz"]),
+    headers=headers,
+    body=bodies.map(Body),
+)
+responses = st.builds(Response, st.sampled_from([200, 202, 404, 429, 500]), headers, bodies.map(Body))
+exchanges = st.builds(
+    Exchange,
+    id=st.sampled_from(["a", "b", "c", "d"]),
+    channel=st.builds(Channel, st.sampled_from(Role), st.sampled_from(["x", "y"])),
+    started_at=st.floats(0, 10),
+    request=requests,
+    response=st.none() | responses,
+    outcome=st.sampled_from(Outcome),
+    ended_ms=st.none() | st.floats(0, 1000),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(exchanges)
+def test_no_bytes_make_a_decoder_raise(exchange: Exchange) -> None:
+    # The decoders themselves, not `decode`, which would turn a fault into a reason.
+    for decoder in DECODERS.values():
+        if decoder.claims(exchange):
+            decoder.decode(exchange)
+    decoded = decode(exchange)
+    assert (decoded.protocol is None) == (decoded.reason is not None)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(exchanges, max_size=5))
+def test_no_exchanges_keep_traces_from_being_made(many: list[Exchange]) -> None:
+    for trace in assemble(many):
+        assert [step.seq for step in trace.steps] == list(range(1, len(trace.steps) + 1))
+        assert trace_file.from_json(json.loads(trace_file.write([trace]))).id == trace.id
+
+
+def test_json_nested_beyond_reason_is_kept_as_undecoded() -> None:
+    deep = b'{"messages": ' + b"[" * 5000 + b"]" * 5000 + b"}"
+    request = Request("POST", "/v1/chat/completions", (), Body(deep))
+    decoded = decode(Exchange("x", Channel(Role.LLM, "m"), 0, request))
+    assert decoded.protocol is None
+    assert decoded.reason
+    assert decoded.reason.endswith("its body is no JSON")
+
+
+def interactions(path: Path) -> list[Exchange]:
+    """Read the interactions of a VCR cassette, one a second."""
+    try:
+        document = yaml.load(path.read_text(encoding="utf-8", errors="replace"), yaml.CSafeLoader)
+    except yaml.YAMLError:
+        return []
+    found = document.get("interactions", []) if isinstance(document, dict) else []
+    return [exchange for i, one in enumerate(found) if (exchange := interaction(i, one))]
+
+
+def interaction(number: int, one: dict[str, Any]) -> Exchange | None:
+    request, response = one.get("request", {}), one.get("response", {})
+    status = response.get("status")
+    if not isinstance(status, dict) or "uri" not in request:
+        return None
+    target = "/" + request["uri"].partition("://")[2].partition("/")[2]
+    return Exchange(
+        f"x{number}",
+        Channel(Role.LLM, "m"),
+        float(number),
+        Request(request.get("method", "POST"), target, (), Body(body(request.get("body")))),
+        Response(status.get("code", 200), (), Body(body(response.get("body")))),
+        ended_ms=500,
+    )
+
+
+def body(value: Any) -> bytes:
+    value = value.get("string") if isinstance(value, dict) else value
+    return value.encode() if isinstance(value, str) else value or b""
+
+
+def test_recorded_chats_of_many_providers_are_decoded_and_joined(shared: Path) -> None:
+    files = sorted((shared / "corpus").rglob("*.yaml"))
+    if not files:
+        pytest.skip("no corpus")
+    chats = [one for path in files for one in interactions(path) if "chat/completions" in one.request.path]
+    decoded = [decode(one) for one in chats if one.request.body.data]
+    assert len(decoded) > 50
+    assert all(one.protocol == "openai_chat" and one.turn for one in decoded)
+    assert all(one.turn.reply or one.turn.error for one in decoded if one.turn)
+
+
+def test_a_recorded_chain_of_calls_is_one_conversation(shared: Path) -> None:
+    (path,) = list((shared / "corpus").rglob("test_tool_use_chain_of_two_calls.yaml")) or pytest.skip(
+        "no corpus"
+    )
+    (trace,) = assemble(interactions(path))
+    assert [(step.actor, step.action, step.target) for step in trace.steps] == [
+        ("user", "says", None),
+        ("assistant", "calls", "lookup_population"),
+        ("tool", "responds", "lookup_population"),
+        ("assistant", "calls", "can_have_dragons"),
+        ("tool", "responds", "can_have_dragons"),
+        ("assistant", "responds", None),
+    ]
