@@ -1,0 +1,419 @@
+"""What flows through is what the client sent and the upstream answered, and all of it is noted."""
+
+import asyncio
+import contextlib
+import datetime
+import gzip
+import ipaddress
+import socket
+import ssl
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from abs_replay.channels import parse_upstream
+from abs_replay.errors import RecordingError, UsageError
+from abs_replay.exchange import Exchange, Outcome, Role, header
+from abs_replay.recorder import Tee
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # of pyasn1 in ldap3, which mitmproxy imports
+    from abs_replay.proxy import listening, outcome
+
+pytestmark = pytest.mark.processes
+
+SSE = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+EVENTS = (b"data: one\n\n", b"data: tw", b"o\n\ndata: three\n\n")
+
+type Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter, bytes], Awaitable[None]]
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+@contextlib.asynccontextmanager
+async def upstream(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    """A real server that reads a request's head and leaves the rest to `serve`; gives its URL."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                await serve(reader, writer, head)
+                await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
+    try:
+        yield f"http{'s' if tls else ''}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+
+
+class Recording:
+    """A proxy before one upstream, and what it handed over."""
+
+    def __init__(self, url: str, base: str) -> None:
+        self.upstream, self.base = url, base
+        self.made: list[Callable[[], Exchange]] = []
+
+    async def exchange(self) -> Exchange:
+        for _ in range(200):
+            if self.made:
+                return self.made.pop(0)()
+            await asyncio.sleep(0.01)
+        raise AssertionError("no exchange was noted")
+
+
+@contextlib.asynccontextmanager
+async def recording(
+    serve: Serve, path: str = "", max_body: int = 1 << 20, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Recording]:
+    async with upstream(serve, tls) as url:
+        declared, made = parse_upstream(Role.LLM, url + path), []
+        async with listening([declared], lambda make: made.append(make), max_body=max_body) as addresses:
+            result = Recording(url, addresses[declared.channel])
+            result.made = made
+            yield result
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+    """Answer with the head and the body that came."""
+    length = next((int(v.split(b":")[1]) for v in head.lower().split(b"\r\n") if b"content-length:" in v), 0)
+    body = head + await reader.readexactly(length)
+    writer.write(b"HTTP/1.1 200 Fine\r\nX-Up: 1\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
+
+
+async def events(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+    writer.write(SSE)
+    for event in EVENTS:
+        writer.write(chunk(event))
+        await writer.drain()
+        await asyncio.sleep(0.1)
+    writer.write(b"0\r\n\r\n")
+
+
+async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+    writer.write(SSE + chunk(b"data: one\n\n"))
+    await reader.read()
+
+
+async def cut(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+    writer.write(SSE + chunk(b"data: one\n\n"))
+    await writer.drain()
+    await asyncio.sleep(0.05)
+    writer.close()
+
+
+def test_the_upstream_sees_the_path_unchanged_and_the_exchange_shows_what_the_client_sent() -> None:
+    async def case() -> None:
+        async with recording(echo, "/v1") as proxy, httpx.AsyncClient() as client:
+            assert proxy.base.endswith("/v1")
+            answer = await client.post(
+                f"{proxy.base}/chat?b=2&a=%20", content=b"hi", headers=[(b"X-A", "ä".encode())]
+            )
+            seen = await proxy.exchange()
+            assert answer.text.startswith("POST /v1/chat?b=2&a=%20 HTTP/1.1\r\n")
+            assert f"host: {proxy.upstream[7:]}\r\n" in answer.text.lower()
+            assert seen.request.method == "POST"
+            assert seen.request.target == "/v1/chat?b=2&a=%20"
+            assert seen.request.body.data == b"hi"
+            assert seen.request.host == proxy.base[7:].partition("/")[0]
+            assert header(seen.request.headers, "Host") == seen.request.host
+            assert header(seen.request.headers, "x-a") == "ä".encode().decode("latin-1")
+            assert seen.response is not None
+            assert (seen.response.status, seen.response.reason) == (200, "Fine")
+            assert seen.response.headers[0] == ("X-Up", "1")
+            assert seen.response.body.data == answer.content
+            assert seen.outcome is Outcome.COMPLETE
+            assert seen.error is None
+            assert seen.ended_ms is not None
+            assert seen.ended_ms > 0
+
+    asyncio.run(case())
+
+
+def test_events_reach_the_client_as_they_come_and_are_noted_with_lengths_and_times() -> None:
+    async def case() -> None:
+        async with recording(events) as proxy, httpx.AsyncClient() as client:
+            loop, arrivals = asyncio.get_running_loop(), []
+            async with client.stream("GET", proxy.base) as answer:
+                arrivals = [(piece, loop.time()) async for piece in answer.aiter_raw()]
+            seen = await proxy.exchange()
+            assert tuple(piece for piece, _ in arrivals) == EVENTS
+            assert arrivals[-1][1] - arrivals[0][1] > 0.15
+            assert seen.response is not None
+            body = seen.response.body
+            assert body.data == b"".join(EVENTS)
+            assert [each.end for each in body.chunks] == [11, 19, 35]
+            assert 150 < body.chunks[-1].at_ms - body.chunks[0].at_ms < 2000
+
+    asyncio.run(case())
+
+
+def test_compressed_bodies_are_kept_as_sent() -> None:
+    packed = gzip.compress(b"hello" * 100)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(packed))
+        writer.write(packed)
+
+    async def case() -> None:
+        async with recording(serve) as proxy, httpx.AsyncClient() as client:
+            assert (await client.get(proxy.base)).content == b"hello" * 100
+            seen = await proxy.exchange()
+            assert seen.response is not None
+            assert seen.response.body.data == packed
+
+    asyncio.run(case())
+
+
+def test_a_body_over_the_limit_flows_through_whole_and_is_kept_cut() -> None:
+    async def case() -> None:
+        async with recording(echo, max_body=1000) as proxy, httpx.AsyncClient() as client:
+            answer = await client.post(proxy.base, content=b"x" * 300_000)
+            seen = await proxy.exchange()
+            assert answer.content.endswith(b"x" * 300_000)
+            assert seen.response is not None
+            for body, size in ((seen.request.body, 300_000), (seen.response.body, len(answer.content))):
+                assert body.cut
+                assert (len(body.data), body.size) == (1000, size)
+                assert body.chunks[-1].end == 1000
+
+    asyncio.run(case())
+
+
+def test_a_chunked_request_is_noted_piece_by_piece() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+        await reader.readuntil(b"0\r\n\r\n")
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"one"
+        await asyncio.sleep(0.1)
+        yield b"two"
+
+    async def case() -> None:
+        async with recording(serve) as proxy, httpx.AsyncClient() as client:
+            assert (await client.post(proxy.base, content=pieces())).status_code == 204
+            seen = await proxy.exchange()
+            assert [each.end for each in seen.request.body.chunks] == [3, 6]
+            assert seen.response is not None
+            assert seen.response.body.data == b""
+
+    asyncio.run(case())
+
+
+def test_a_client_that_hangs_up_leaves_what_had_come() -> None:
+    async def case() -> None:
+        async with recording(endless) as proxy, httpx.AsyncClient() as client:
+            async with client.stream("GET", proxy.base) as answer:
+                async for _ in answer.aiter_raw():
+                    break
+            seen = await proxy.exchange()
+            assert seen.outcome is Outcome.CLIENT_CLOSED
+            assert seen.response is not None
+            assert seen.response.body.data == b"data: one\n\n"
+
+    asyncio.run(case())
+
+
+def test_an_upstream_that_breaks_off_is_noted_and_the_client_sees_the_same() -> None:
+    async def case() -> None:
+        async with recording(cut) as proxy, httpx.AsyncClient() as client:
+            with pytest.raises(httpx.RemoteProtocolError):
+                await client.get(proxy.base)
+            seen = await proxy.exchange()
+            assert seen.outcome is Outcome.UPSTREAM_CLOSED
+            assert seen.error
+            assert seen.response is not None
+            assert seen.response.body.data == b"data: one\n\n"
+
+    asyncio.run(case())
+
+
+def test_an_upstream_that_answers_nothing_is_noted_as_closed() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+        writer.close()
+
+    async def case() -> None:
+        async with recording(serve) as proxy, httpx.AsyncClient() as client:
+            assert (await client.get(proxy.base)).status_code == 502
+            seen = await proxy.exchange()
+            assert (seen.outcome, seen.response) == (Outcome.UPSTREAM_CLOSED, None)
+
+    asyncio.run(case())
+
+
+def test_a_refused_upstream_gives_the_client_a_502_and_the_attempt_is_kept() -> None:
+    async def case() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+        made: list[Callable[[], Exchange]] = []
+        declared = parse_upstream(Role.TOOL, f"Dead=http://127.0.0.1:{port}")
+        async with listening([declared], made.append) as addresses, httpx.AsyncClient() as client:
+            answer = await client.post(f"{addresses[declared.channel]}/x", content=b"lost?")
+            assert answer.status_code == 502
+        seen = made[0]()
+        assert (seen.outcome, seen.response) == (Outcome.REFUSED, None)
+        assert "Connect call failed" in (seen.error or "")
+        assert (seen.request.target, seen.channel) == ("/x", declared.channel)
+
+    asyncio.run(case())
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for 127.0.0.1 that nobody has to trust, with its key."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "here")])
+    alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(alternative, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "here.pem"
+    path.write_bytes(
+        made.public_bytes(serialization.Encoding.PEM)
+        + key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return path
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_tls_upstream_is_reached_if_its_certificate_is_trusted_and_else_noted_as_tls_failed(
+    trusted: bool, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    else:
+        monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificate)
+
+    async def case() -> None:
+        async with recording(echo, tls=tls) as proxy, httpx.AsyncClient(trust_env=False) as client:
+            answer = await client.get(proxy.base)
+            seen = await proxy.exchange()
+            assert answer.status_code == (200 if trusted else 502)
+            assert seen.outcome is (Outcome.COMPLETE if trusted else Outcome.TLS_FAILED)
+            assert "verify failed" in (seen.error or ("" if not trusted else "verify failed"))
+
+    asyncio.run(case())
+
+
+def test_what_is_in_flight_at_the_end_is_kept_as_far_as_it_came() -> None:
+    async def case() -> None:
+        async with upstream(endless) as url, httpx.AsyncClient() as client:
+            made: list[Callable[[], Exchange]] = []
+            declared = parse_upstream(Role.LLM, url)
+            async with contextlib.AsyncExitStack() as open_stream:
+                async with listening([declared], made.append) as addresses:
+                    answer = await open_stream.enter_async_context(
+                        client.stream("GET", addresses[declared.channel])
+                    )
+                    arriving = answer.aiter_raw()
+                    assert await anext(arriving) == b"data: one\n\n"
+                assert len(made) == 1
+                seen = made[0]()
+                assert (seen.outcome, seen.error) == (Outcome.UPSTREAM_CLOSED, "the recording ended first")
+                assert seen.response is not None
+                assert seen.response.body.data == b"data: one\n\n"
+                with pytest.raises(httpx.RemoteProtocolError):
+                    await anext(arriving)
+
+    asyncio.run(case())
+
+
+def test_a_tee_that_fails_hangs_nobody_and_says_so() -> None:
+    class Broken(bytes):
+        def __len__(self) -> int:
+            raise MemoryError("no room")
+
+    tee, piece = Tee(0.0, 10), Broken(b"abc")
+    assert tee(piece) is piece
+    with pytest.raises(MemoryError, match="no room"):
+        tee.body()
+
+
+def test_an_exchange_that_can_not_be_noted_flows_through_and_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def case() -> None:
+        async with recording(echo) as proxy, httpx.AsyncClient() as client:
+            monkeypatch.setattr("abs_replay.proxy.Noted", None)
+            assert (await client.get(proxy.base)).status_code == 200
+            with pytest.raises(TypeError):
+                await proxy.exchange()
+
+    asyncio.run(case())
+
+
+def test_a_taken_port_is_named() -> None:
+    async def case(port: int) -> None:
+        async with listening([parse_upstream(Role.LLM, "http://127.0.0.1:9")], print, port=port):
+            raise AssertionError("listened")
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(RecordingError, match=f"port {port} is taken"):
+            asyncio.run(case(port))
+
+
+def test_upstreams_take_consecutive_ports_and_one_host_may_have_several() -> None:
+    async def case() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1] + 1
+        declared = [
+            parse_upstream(Role.LLM, "http://127.0.0.1:9/v1"),
+            parse_upstream(Role.TOOL, "A=http://127.0.0.1:9/a"),
+            parse_upstream(Role.TOOL, "B=http://127.0.0.1:9/b/"),
+        ]
+        async with listening(declared, print, port=port) as addresses:
+            assert list(addresses.values()) == [
+                f"http://127.0.0.1:{port}/v1",
+                f"http://127.0.0.1:{port + 1}/a",
+                f"http://127.0.0.1:{port + 2}/b",
+            ]
+        async with listening(declared, print) as addresses:
+            assert len(set(addresses.values())) == 3
+
+    asyncio.run(case())
+
+
+@pytest.mark.parametrize("url", ["http://me:pass@h/", "http://h/?key=1", "http://h_-$/", "http://h:99999"])
+def test_a_url_that_can_not_be_an_upstream_is_a_usage_error(url: str) -> None:
+    async def case() -> None:
+        async with listening([parse_upstream(Role.LLM, url)], print):
+            raise AssertionError("listened")
+
+    with pytest.raises(UsageError):
+        asyncio.run(case())
+
+
+@pytest.mark.parametrize(
+    ("message", "connected", "expected"),
+    [
+        ("Client disconnected.", True, Outcome.CLIENT_CLOSED),
+        ("[Errno 110] Connect call failed ('10.0.0.1', 9)", False, Outcome.TIMED_OUT),
+        ("[Errno 111] Connect call failed ('127.0.0.1', 9)", False, Outcome.REFUSED),
+        ("[Errno -2] Name or service not known", False, Outcome.REFUSED),
+        ("peer closed connection without sending complete message body", True, Outcome.UPSTREAM_CLOSED),
+    ],
+)
+def test_who_ended_an_exchange_is_read_from_mitmproxys_message(
+    message: str, connected: bool, expected: Outcome
+) -> None:
+    assert outcome(message, connected) is expected
