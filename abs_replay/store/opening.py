@@ -149,10 +149,11 @@ def _holder(message: str) -> str | None:
 
 def _command(process: int) -> str | None:
     try:
-        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+        command = Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return None
-    return b" ".join(words).decode(errors="replace").strip()
+    line = " ".join("".join(each if each.isprintable() else " " for each in command).split())
+    return line if len(line) <= 100 else line[:99] + "…"
 
 
 @contextmanager
@@ -163,9 +164,8 @@ def _explaining(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(
-            f"store {path} can not be used: {error.strerror or error}; name another with --store"
-        ) from error
+        what = f"{error.strerror} ({error.filename})" if error.filename else str(error)
+        raise StoreError(f"store {path} can not be used: {what}; name another with --store") from error
     except duckdb.ProgrammingError:
         raise  # our own SQL is wrong: a bug
     except duckdb.Error as error:

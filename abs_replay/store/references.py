@@ -37,5 +37,7 @@ def _hint(ref: str, things: Sequence[tuple[str, str | None]], kind: str) -> str:
     words = list(dict.fromkeys(word for id_, name in reversed(things) for word in (name, id_) if word))
     if not words:
         return f"it has no {kind}s"
+    if _back(ref) is not None:
+        return f"it has only {len(things)} {kind}s"
     near = difflib.get_close_matches(ref, words, n=3, cutoff=0.5) or words[:3]
     return f"is it {' or '.join(near)}? `abs ls {kind}s` lists them"

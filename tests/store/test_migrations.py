@@ -1,0 +1,40 @@
+"""A store of another version is brought up to date, or refused in one line."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from abs_replay.errors import StoreError
+from abs_replay.exchange import Recording
+from abs_replay.store import Store
+from abs_replay.store.migrations import CURRENT, MIGRATIONS
+
+
+def test_versions_count_up_from_one() -> None:
+    assert [migration.version for migration in MIGRATIONS] == list(range(1, CURRENT + 1))
+
+
+def test_an_empty_duckdb_file_becomes_a_store_when_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "store.duckdb"
+    duckdb.connect(path).close()
+
+    assert Store(path).recordings() == ()
+    with duckdb.connect(path, read_only=True) as connection:
+        assert connection.execute("SELECT max(version) FROM schema_versions").fetchall() == [(CURRENT,)]
+
+
+def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "store.duckdb"
+    store = Store(path)
+    store.begin(Recording("r", "demo", 1.0))
+    with duckdb.connect(path) as connection:
+        connection.execute("INSERT INTO schema_versions VALUES (99, 'of tomorrow')")
+
+    for call in (store.recordings, lambda: store.end("r", 2.0)):
+        with pytest.raises(StoreError) as caught:
+            call()
+        assert str(caught.value) == (
+            f"store {path} has format 99, this abs-replay knows formats up to {CURRENT}: "
+            "upgrade abs-replay, or name another store with --store or ABS_STORE"
+        )
