@@ -6,28 +6,29 @@ there is one way from bytes to a trace. A run ends where the agent gives no answ
 then is missing (SEMANTICS A2), and `RunOutcome.problem` says why.
 """
 
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from abs_replay.agents.agent import Agent, Message
 from abs_replay.alignment import align
 from abs_replay.alignment.compatibility import is_execution
 from abs_replay.assembly import assemble
+from abs_replay.decoders import DECODERS_VERSION
 from abs_replay.decoders.events import Call
-from abs_replay.errors import Problem, SpecError
 from abs_replay.exact_json import Json, dumps, loads
-from abs_replay.exchange import Body, Channel, Exchange, Request, Role
+from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Role
 from abs_replay.predicates import arguments_of, fits
 from abs_replay.redact import Redactor
-from abs_replay.spec.datasets import read_rows
 from abs_replay.spec.references import as_text
 from abs_replay.spec.session import Behavior, Session, Unset
-from abs_replay.spec.sources import PREFIX
-from abs_replay.spec.variables import Template
 from abs_replay.trace import Trace
 from abs_replay.verdicts import StepStatus
+
+if TYPE_CHECKING:
+    from abs_replay.store import Store
 
 SCOPE_HEADER = "x-abs-session"  # keeps runs apart that go on side by side, in recording and replay
 MOST_ROUNDS = 100  # requests for one line of the user: an agent that calls tools for ever is stopped
@@ -52,9 +53,8 @@ def run(
     """Play one session, resolved for one row of its data (`bindings`).
 
     What is kept is redacted, as recordings are: secrets in the data and in what was said are placeholders.
-    Raises `SpecError` before anything is sent where a line of the user has no words.
+    A line of the user without `content` is sent as the empty text; `spec.plan` refuses it first.
     """
-    check(session)
     redactor = Redactor()
     # First the data: what is a secret there is then known wherever it is said.
     kept_bindings, kept_variables = (_redacted(values or {}, redactor) for values in (bindings, variables))
@@ -73,54 +73,13 @@ def _redacted(values: Mapping[str, Json], redactor: Redactor) -> Mapping[str, Js
     return found
 
 
-def check(session: Session) -> None:
-    """Refuse a session whose user says nothing that could be sent; raises `SpecError`."""
-    problems = [
-        Problem(
-            "has no content, so that nothing can be sent: say what the user says", session.file, path=each.at
-        )
-        for each in session.behaviors
-        if each.actor == "user" and isinstance(each.content, Unset)
-    ]
-    if problems:
-        raise SpecError(problems)
-
-
-def rows(template: Template, filters: Sequence[str] = ()) -> dict[int | None, Mapping[str, Json]]:
-    """Give the dataset rows to run a session with, by number from 0; without a dataset one empty row, None.
-
-    The path counts from the session's file, and must lead to a file in that folder or in the working
-    directory. A filter is `COLUMN:VALUE`, and a row needs all of them. Raises `SpecError`, `UsageError`.
-    """
-    dataset = template.dataset
-    found: dict[int | None, Mapping[str, Json]] = {None: {}}
-    if dataset and dataset.path is not None:
-        found = dict(enumerate(read_rows(_inside(template, Path(template.file).parent / dataset.path))))
-    for text in filters:
-        column, _, value = text.partition(":")
-        column = column.removeprefix(f"{dataset.id}.") if dataset else column
-        found = {n: row for n, row in found.items() if column in row and as_text(row[column]) == value}
-    return found
-
-
-def _inside(template: Template, path: Path) -> Path:
-    """Refuse a path out of what the user named: a document is data, and may be somebody else's."""
-    folders = (Path(template.file).parent, Path.cwd())
-    if any(path.resolve().is_relative_to(folder.resolve()) for folder in folders):
-        return path
-    message = f"{path}: lies outside of the session's folder and of the working directory"
-    raise SpecError([template.document.problem(("dataset", "path"), message)])
-
-
-def variables_used(
-    template: Template, variables: Mapping[str, Json], environment: Mapping[str, str]
-) -> dict[str, Json]:
-    """Give the values from outside that a session refers to, as its trace keeps them (SEMANTICS V5)."""
-    parts = [name.split(".") for name in template.references()]
-    heads = {".".join(part[:end]) for part in parts for end in range(1, len(part) + 1)}
-    of_environment = {k.removeprefix(PREFIX): v for k, v in environment.items() if k.startswith(PREFIX)}
-    values = {**of_environment, **variables}
-    return {name: values[name] for name in sorted(heads & values.keys())}
+def keep(store: "Store", recording: Recording, outcomes: Sequence[RunOutcome]) -> None:
+    """Keep what was played under a recording that has begun, as if it had been recorded."""
+    store.append(recording.id, [exchange for outcome in outcomes for exchange in outcome.exchanges])
+    store.end(recording.id, time.time())
+    (derivation,) = store.derivations(recording.id)
+    traces = [replace(outcome.trace, recording=recording.id, tags=recording.tags) for outcome in outcomes]
+    store.save_traces(recording.id, traces, derivation.exchange_digest, DECODERS_VERSION)
 
 
 class _Play:

@@ -5,20 +5,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from abs_replay.agents.chat_contract import ChatContract
-from abs_replay.errors import SpecError
 from abs_replay.exact_json import Json
 from abs_replay.exchange import Outcome, header
-from abs_replay.runner import RunOutcome, rows, run, variables_used
-from abs_replay.spec.loader import load
+from abs_replay.runner import RunOutcome, run
 from abs_replay.spec.rules import MatchesWhen
 from abs_replay.spec.session import UNSET, Behavior, Session, Unset
-from abs_replay.spec.variables import Template
 
 type Message = dict[str, Any]
 type Decide = Callable[[list[Message]], Message | int]
@@ -149,13 +145,6 @@ def test_content_that_is_no_text_is_sent_as_compact_json(content: Json, sent: st
         run(session(user(0, content)), client)
 
     assert asked[0][0]["content"] == sent
-
-
-def test_a_line_without_words_is_refused_before_anything_is_sent() -> None:
-    with agent(echo) as (client, asked):
-        with pytest.raises(SpecError, match=r"x\.abs\.yaml: behaviors\[1\]: has no content"):
-            run(session(user(0, "Hi"), user(1), file="x.abs.yaml"), client)
-        assert asked == []
 
 
 def test_a_session_whose_user_says_nothing_sends_nothing() -> None:
@@ -322,60 +311,7 @@ def test_an_agent_that_calls_for_ever_is_stopped(monkeypatch: pytest.MonkeyPatch
     assert "5 times" in str(outcome.problem)
 
 
-# -- datasets --
-
-
-def template(folder: Path, path: str) -> Template:
-    file = folder / "s.abs.yaml"
-    dataset = f"dataset: {{ id: cases, path: {path} }}"
-    file.write_text(f"session: S\n{dataset}\nbehaviors: [{{ actor: user, action: says, content: Hi }}]\n")
-    return load([file]).sessions[0]
-
-
-def test_a_session_without_a_dataset_has_one_empty_row(tmp_path: Path) -> None:
-    file = tmp_path / "s.abs.yaml"
-    file.write_text("session: S\nbehaviors: [{ actor: user, action: says, content: Hi }]\n", encoding="utf-8")
-
-    assert rows(load([file]).sessions[0]) == {None: {}}
-
-
-def test_filters_keep_the_rows_that_have_all_of_the_values(tmp_path: Path) -> None:
-    (tmp_path / "c.json").write_text('[{"city": "Oslo", "n": 1}, {"city": "Oslo", "n": 2}, {"n": 1}]')
-    session = template(tmp_path, "c.json")
-
-    assert list(rows(session)) == [0, 1, 2]
-    assert list(rows(session, ["city:Oslo"])) == [0, 1]
-    assert rows(session, ["cases.city:Oslo", "n:2"]) == {1: {"city": "Oslo", "n": 2}}
-    assert rows(session, ["n:3"]) == rows(session, ["town:Oslo"]) == {}
-
-
-def test_a_dataset_out_of_folder_and_working_directory_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    inner = tmp_path / "project" / "sessions"
-    inner.mkdir(parents=True)
-    (tmp_path / "secret.csv").write_text("city\nOslo\n")
-    (inner.parent / "shared.csv").write_text("city\nOslo\n")
-    monkeypatch.chdir(inner.parent)
-
-    assert rows(template(inner, "../shared.csv")) == {0: {"city": "Oslo"}}
-    for path in ("../../secret.csv", str(tmp_path / "secret.csv")):
-        with pytest.raises(SpecError, match=r"s\.abs\.yaml:2: dataset\.path: .*lies outside"):
-            rows(template(inner, path))
-
-
-def test_the_values_that_a_session_refers_to_are_kept_and_no_others(tmp_path: Path) -> None:
-    file = tmp_path / "s.abs.yaml"
-    lines = "{{city}} {{customer.name}} {{city.x}} {{fromEnv}}"
-    file.write_text(f'session: S\nbehaviors: [{{ actor: user, action: says, content: "{lines}" }}]\n')
-    variables: dict[str, Json] = {"city": "Oslo", "customer": {"name": "Ada"}, "other": 1}
-    environment = {"ABS_VAR_fromEnv": "x", "ABS_VAR_city": "y", "ABS_VAR_none": "z", "HOME": "/"}
-
-    assert variables_used(load([file]).sessions[0], variables, environment) == {
-        "city": "Oslo",
-        "customer": {"name": "Ada"},
-        "fromEnv": "x",
-    }
+# -- secrets --
 
 
 def test_secrets_are_sent_but_not_kept() -> None:

@@ -1,0 +1,237 @@
+"""`abs run`: play sessions against an agent, live or out of a cassette, and grade what came."""
+
+import os
+import secrets
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from abs_replay.errors import Problem, StoreError, UsageError
+from abs_replay.reports import REPORTS, Screen, render
+
+if TYPE_CHECKING:
+    from abs_replay.cli.stage import Stage
+    from abs_replay.exchange import Recording
+    from abs_replay.runner import RunOutcome
+    from abs_replay.spec.configuration import Configuration
+    from abs_replay.spec.loader import Documents
+    from abs_replay.spec.plan import Part
+    from abs_replay.store import Store
+    from abs_replay.verdicts import Report
+
+FILE = click.Path(path_type=Path)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line said."""
+
+    sessions: tuple[Path, ...]
+    agent: str | None
+    agent_format: str
+    cassette: Path | None
+    store: Path | None
+    no_store: bool
+    var: tuple[str, ...]
+    filters: tuple[str, ...]
+    timeout: float
+    format_: str
+    output: Path | None
+    strict_user: bool
+    no_require_match: bool
+
+
+@click.command()
+@click.argument("sessions", nargs=-1, required=True, type=FILE, metavar="SESSION...")
+@click.option(
+    "--agent", metavar="URL", help="The agent [default: ABS_AGENT_URL]; /chat where it has no path."
+)
+@click.option("--agent-format", type=click.Choice(["chat"]), default="chat", show_default=True)
+@click.option("--cassette", type=FILE, help="Play against this recording instead, without any network.")
+@click.option("--store", type=FILE, help="Where it is kept [default: ABS_STORE, or .abs/store.duckdb].")
+@click.option("--no-store", is_flag=True, help="Keep nothing.")
+@click.option("--var", multiple=True, metavar="NAME=VALUE", help="A variable; NAME:=JSON gives another type.")
+@click.option("--filter", "filters", multiple=True, metavar="COLUMN:VALUE", help="Only these dataset rows.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds that the agent has for one answer.",
+)
+@click.option("--format", "format_", type=click.Choice(list(REPORTS)), default="table", show_default=True)
+@click.option("--output", type=FILE, help="Write the report to this file.")
+@click.option("--strict-user", is_flag=True, help="Fail where the user's words differ from the session's.")
+@click.option("--no-require-match", is_flag=True, help="Report behaviors without a step, but don't fail.")
+def command(**options: object) -> int:
+    """Play the user's part of sessions against an agent, and judge what it did.
+
+    \b
+    abs run order.abs.yaml --agent http://localhost:8080        a live agent
+    abs run order.abs.yaml --cassette order.cassette.json       its recording; nothing else runs
+
+    What was said is kept as a recording, and what it came to as a grading, unless --no-store is given.
+    The exit status is 0 when every session passed, 1 when not, or when the agent or the cassette had no
+    answer, 2 for wrong usage or an invalid document.
+    """
+    return run(Options(**options))  # type: ignore[arg-type]
+
+
+@dataclass(slots=True)
+class Played:
+    """What was played so far, in order, and what went wrong on the way."""
+
+    parts: list[tuple["Part", "RunOutcome"]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def run(options: Options) -> int:
+    """Play, grade, keep, print; gives the exit status."""
+    from abs_replay.cli.stage import open_stage
+    from abs_replay.grading import select_given
+    from abs_replay.spec.configuration import find
+    from abs_replay.spec.loader import load
+    from abs_replay.spec.plan import plan
+    from abs_replay.spec.variables import parse_variables
+    from abs_replay.verdicts import Result
+
+    configuration = find(Path.cwd())
+    documents = load(options.sessions, configuration)
+    select_given((), documents.sessions)  # two sessions of one name can not be told apart afterwards
+    parts = plan(documents.sessions, options.filters, parse_variables(options.var), os.environ)
+    if not parts:
+        raise UsageError(f"nothing to run: no row has {' and '.join(options.filters)}")
+    store = _store(options)
+    url = options.agent or (None if options.cassette else _default_agent(configuration))
+    with open_stage(url, options.cassette, options.agent_format, options.timeout) as stage:
+        played = _play(parts, stage, store)
+    report = _kept(_report(documents, played, stage.name, options), documents, played, store)
+    _print(report, played.problems, options)
+    return 0 if report.result is Result.PASSED and not played.problems else 1
+
+
+def _default_agent(configuration: "Configuration") -> str | None:
+    url = os.environ.get("ABS_AGENT_URL") or configuration.settings.get("agent")
+    return url if isinstance(url, str) else None
+
+
+def _store(options: Options) -> "Store | None":
+    from abs_replay.store import Store, default_path
+
+    if options.no_store:
+        return None
+    return Store(default_path(options.store, os.environ))
+
+
+# -- playing and keeping
+
+
+def _play(parts: Sequence["Part"], stage: "Stage", store: "Store | None") -> Played:
+    """Play all parts; each session is a recording of its own, kept when its last row was played."""
+    from abs_replay import runner
+
+    played = Played()
+    for _, of_session in groupby(parts, key=lambda part: part.template.name):
+        recording, outcomes = None, []
+        for part in of_session:
+            recording = recording or _begin(part, stage, store)
+            outcome = runner.run(part.session, stage.agent, bindings=part.bindings, variables=part.variables)
+            outcomes.append(outcome)
+            played.parts.append((part, outcome))
+            played.problems += _problems(part, outcome, stage)
+        if store and recording:
+            with _excused(played.problems):
+                runner.keep(store, recording, outcomes)
+    return played
+
+
+def _begin(part: "Part", stage: "Stage", store: "Store | None") -> "Recording":
+    from abs_replay.agents.chat_contract import CHANNEL
+    from abs_replay.exchange import Recording, Upstream
+
+    now = datetime.now(UTC)
+    recording = Recording(
+        id=f"r-{now:%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}",
+        name=part.template.name,
+        started_at=now.timestamp(),
+        session=part.template.name,
+        tags={"made_by": "abs run", "agent": stage.name},
+        upstreams=(Upstream(CHANNEL, stage.agent.url),),
+    )
+    if store:
+        try:
+            store.begin(recording)
+        except StoreError as error:
+            raise StoreError(f"{error}; --no-store keeps nothing") from None
+    return recording
+
+
+def _problems(part: "Part", outcome: "RunOutcome", stage: "Stage") -> list[str]:
+    """Say what went wrong: the misses where there are any, since the agent's problem only repeats them."""
+    found = stage.missed() or ([outcome.problem] if outcome.problem else [])
+    row = "" if part.row is None else f", row {part.row}"
+    return [f"{part.template.name}{row}: {problem}" for problem in found]
+
+
+@contextmanager
+def _excused(problems: list[str]) -> Iterator[None]:
+    """Go on where something can not be kept; it is said at the end, and the exit status is not 0."""
+    try:
+        yield
+    except StoreError as error:
+        problems.append(f"not kept: {error}")
+
+
+# -- grading and printing
+
+
+def _report(documents: "Documents", played: Played, name: str, options: Options) -> "Report":
+    from abs_replay.grading import Settings, grade, select_given
+    from abs_replay.scoring import Policy
+    from abs_replay.verdicts import Report
+
+    selection = select_given([outcome.trace for _, outcome in played.parts], documents.sessions)
+    # A trace brings its variables: what is judged now is what is judged when it is graded again.
+    settings = Settings(
+        environment=os.environ,
+        policy=Policy(strict_user=options.strict_user, require_match=not options.no_require_match),
+    )
+    runs = tuple(
+        replace(run, agent=name, row=part.row)
+        for run, (part, _) in zip(grade(selection, settings), played.parts, strict=True)
+    )
+    warnings = (*documents.warnings, *map(Problem, played.problems))
+    return Report(runs, warnings=tuple(map(asdict, warnings)), ungraded_sessions=selection.ungraded)
+
+
+def _kept(report: "Report", documents: "Documents", played: Played, store: "Store | None") -> "Report":
+    from abs_replay.grading import keep, with_carried
+
+    if store is None:
+        return report
+    with _excused(played.problems):
+        return keep(with_carried(report, store), store, documents.sessions, datetime.now(UTC)).report
+    return report
+
+
+def _print(report: "Report", problems: Sequence[str], options: Options) -> None:
+    from abs_replay.reports.cells import encodable
+
+    for problem in problems:
+        click.echo(f"abs: {problem}", err=True)
+    text = render(options.format_, report, None if options.output else Screen.of(sys.stdout))
+    if options.output is None:
+        click.echo(encodable(text, sys.stdout.encoding), nl=False)
+        return
+    try:
+        options.output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--output {options.output}: can not be written ({error.strerror})") from None
