@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from abs_replay.alignment import NO_JUDGE, Alignment, Place, align
 from abs_replay.evaluators import EVALUATORS, Context
+from abs_replay.evaluators.blocking import block
 from abs_replay.judgement import Answer
 from abs_replay.spec.session import UNSET, Session
 from abs_replay.trace import Trace
@@ -29,8 +30,9 @@ def evaluate(trace: Trace, session: Session, answers: Mapping[str, Answer], poli
     """Align the trace with the session, run every evaluation (R4), and say what it came to."""
     alignment = align(trace, session, answers)
     context = Context(session, alignment, answers, EVALUATORS)
-    steps = tuple(_behavior_result(context, index) for index in range(len(session.behaviors)))
-    context.behavior = None
+    verdicts = [_of_behavior(context, index) for index in range(len(session.behaviors))]
+    context.behavior, context.blocked = None, block(session, alignment, verdicts)
+    steps = tuple(_behavior_result(context, index, verdicts[index]) for index in range(len(verdicts)))
     chain = tuple(context.run(evaluation) for evaluation in session.evaluations)
     questions = {question.digest: question for question in alignment.questions} | context.questions
     return Run(
@@ -61,9 +63,13 @@ def _settled(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
     )
 
 
-def _behavior_result(context: Context, index: int) -> BehaviorResult:
-    behavior, place = context.session.behaviors[index], context.alignment.places[index]
+def _of_behavior(context: Context, index: int) -> tuple[Verdict, ...]:
     context.behavior = index
+    return tuple(context.run(evaluation) for evaluation in context.session.behaviors[index].evaluations)
+
+
+def _behavior_result(context: Context, index: int, verdicts: tuple[Verdict, ...]) -> BehaviorResult:
+    behavior, place = context.session.behaviors[index], context.alignment.places[index]
     return BehaviorResult(
         at=behavior.at,
         actor=behavior.actor,
@@ -75,7 +81,7 @@ def _behavior_result(context: Context, index: int) -> BehaviorResult:
         step=_seq(context.alignment, place),
         differs=place.differs,
         near=place.near,
-        evaluations=tuple(context.run(evaluation) for evaluation in behavior.evaluations),
+        evaluations=verdicts,
     )
 
 

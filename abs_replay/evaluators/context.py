@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from abs_replay.alignment import Alignment, Place, Seen
 from abs_replay.alignment.compatibility import is_call
+from abs_replay.evaluators.blocking import Blocked, inconclusive
 from abs_replay.exact_json import Json
 from abs_replay.judgement import Answer, Question
 from abs_replay.predicates import Undecided, arguments_of
@@ -77,6 +78,7 @@ class Context:
     evaluators: Mapping[str, Evaluator]
     behavior: int | None = None
     questions: dict[str, Question] = field(default_factory=dict)
+    blocked: Blocked = field(default_factory=Blocked)
 
     @property
     def steps(self) -> Sequence[Seen]:
@@ -111,7 +113,9 @@ class Context:
             return verdict(evaluation, Status.ERROR, f"`when` can not be decided: {trouble.reason}")
         if evaluation.invalid is not None:
             return verdict(evaluation, Status.ERROR, evaluation.invalid)
-        return self._without_step(evaluation) or self._evaluated(evaluation)
+        result = self._without_step(evaluation) or self._evaluated(evaluation)
+        blocked = self.blocked.by(evaluation.rule)
+        return result if blocked is None else inconclusive(result, blocked)
 
     def _without_step(self, evaluation: Evaluation) -> Verdict | None:
         """Decide an evaluation of a behavior that has no step (A10), a composition whole."""

@@ -1,0 +1,67 @@
+"""Whether a text holds a value, and what stands in the places of a template (SEMANTICS C5)."""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import regex
+
+from abs_replay.exact_json import Json, dumps
+from abs_replay.predicates import TIME_LIMIT, Undecided, as_text, shown
+from abs_replay.spec.references import Part, Reference
+
+# Scripts that put no blanks between words: their letters end a word as a blank does.
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Yi}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
+_JOINED = r"\p{Javanese}\p{Balinese}\p{Tai_Le}\p{New_Tai_Lue}\p{Tai_Tham}\p{Tai_Viet}ー々〆"
+_WORD = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{_UNSPACED}{_JOINED}]]"
+
+
+def in_nfc(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def holds(content: Json, value: Json) -> bool:
+    """Say whether content shows a value between non-word characters; an object where all its scalars are."""
+    if isinstance(value, Mapping):
+        return all(holds(content, item) for item in value.values())
+    if isinstance(value, list | tuple):
+        return all(holds(content, item) for item in value)
+    text, wanted = in_nfc(as_text(content)), in_nfc(as_text(value) if value is not None else "null")
+    if not wanted or _stands_in(text, wanted):
+        return True
+    # In compact JSON a text stands escaped.
+    return not isinstance(content, str) and isinstance(value, str) and _stands_in(text, dumps(wanted)[1:-1])
+
+
+def _stands_in(text: str, wanted: str) -> bool:
+    return wanted in text and _standing(wanted).search(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def _standing(wanted: str) -> "regex.Pattern[str]":
+    return regex.compile(rf"(?<!{_WORD}){regex.escape(wanted)}(?!{_WORD})", regex.VERSION1)
+
+
+def fit(template: Sequence[Part], text: str) -> Mapping[str, str] | None:
+    """Fit a template to a whole text: what stands for each reference, or None where it does not fit.
+
+    References take the shortest text that fits, the same reference the same text.
+    """
+    names: dict[str, str] = {}
+    pattern = "".join(
+        regex.escape(in_nfc(part)) if isinstance(part, str) else _slot(part, names) for part in template
+    )
+    try:
+        found = regex.fullmatch(pattern, in_nfc(text), regex.DOTALL, timeout=TIME_LIMIT)
+    except TimeoutError:
+        raise Undecided(
+            f"it took longer than {TIME_LIMIT:g} s to fit a template to {shown(text, 40)}"
+        ) from None
+    return None if found is None else {name: found[slot] for name, slot in names.items()}
+
+
+def _slot(part: Reference, names: dict[str, str]) -> str:
+    if part.name in names:
+        return f"(?P={names[part.name]})"
+    names[part.name] = f"r{len(names)}"
+    return f"(?P<{names[part.name]}>.*?)"
