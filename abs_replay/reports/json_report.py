@@ -25,29 +25,33 @@ def write(value: Json) -> str:
 
     Half of a surrogate pair, which a JSON text may hold but UTF-8 may not, is escaped again.
     """
-    return LONE_SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", "".join(_written(value, "\n"))) + "\n"
+    parts: list[str] = []
+    _write(value, "\n", parts)
+    return LONE_SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", "".join(parts)) + "\n"
 
 
-def _written(value: Json, newline: str) -> Iterable[str]:
-    if isinstance(value, Mapping) and value:
-        items = (
-            f"{json.dumps(key, ensure_ascii=False)}: {_inner(item, newline)}" for key, item in value.items()
-        )
-        yield from _block("{}", items, newline)
+def _write(value: Json, newline: str, parts: list[str]) -> None:
+    if isinstance(value, str):
+        parts.append(_text(value))
+    elif isinstance(value, Mapping) and value:
+        _write_items("{}", ((f"{_text(key)}: ", item) for key, item in value.items()), newline, parts)
     elif isinstance(value, list | tuple) and value:
-        yield from _block("[]", (_inner(item, newline) for item in value), newline)
+        _write_items("[]", (("", item) for item in value), newline, parts)
     else:
-        yield exact_json.dumps(value)
+        parts.append(exact_json.dumps(value))
 
 
-def _inner(value: Json, newline: str) -> str:
-    return "".join(_written(value, newline + "  "))
+def _write_items(brackets: str, items: Iterable[tuple[str, Json]], newline: str, parts: list[str]) -> None:
+    inner = newline + "  "
+    before = brackets[0] + inner
+    for key, item in items:
+        parts.append(before + key)
+        _write(item, inner, parts)
+        before = "," + inner
+    parts.append(newline + brackets[1])
 
 
-def _block(brackets: str, items: Iterable[str], newline: str) -> Iterable[str]:
-    yield brackets[0]
-    yield ",".join(f"{newline}  {item}" for item in items)
-    yield newline + brackets[1]
+_text = json.JSONEncoder(ensure_ascii=False).encode  # one encoder for all: making one is the slow part
 
 
 def as_json(report: Report) -> dict[str, Json]:
