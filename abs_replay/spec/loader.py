@@ -10,7 +10,7 @@ from abs_replay.spec.checks import Checks, only_lends
 from abs_replay.spec.configuration import Configuration
 from abs_replay.spec.places import Document, Reporter
 from abs_replay.spec.variables import Dataset, Template
-from abs_replay.spec.yaml_nodes import read
+from abs_replay.spec.yaml_nodes import LARGEST, read
 
 PATTERNS = ("*.abs.yaml", "*.abs.yml", "*.abs.json")
 
@@ -47,9 +47,16 @@ def load(paths: Sequence[Path], configuration: Configuration = Configuration()) 
 def _files(paths: Iterable[Path]) -> list[Path]:
     files: dict[Path, Path] = {}
     for path in paths:
-        for file in _in_directory(path) if path.is_dir() else [path]:
-            files.setdefault(file.resolve(), file)
+        try:
+            for file in _in_directory(path) if path.is_dir() else [path]:
+                files.setdefault(file.resolve(), file)
+        except (OSError, RuntimeError) as error:  # RuntimeError: links that lead to each other
+            raise _unreadable(path, error) from None
     return list(files.values())
+
+
+def _unreadable(path: Path, error: Exception) -> UsageError:
+    return UsageError(f"{path}: can not be read: {getattr(error, 'strerror', None) or error}")
 
 
 def _in_directory(directory: Path) -> list[Path]:
@@ -62,11 +69,10 @@ def _in_directory(directory: Path) -> list[Path]:
 
 def _load_file(file: Path, configuration: Configuration, loaded: _Loaded) -> None:
     try:
-        parsed = read(file.read_bytes(), str(file))
-    except OSError as error:
-        raise UsageError(f"{file}: can not be read: {error.strerror}") from None
-    except ValueError:
-        raise UsageError(f"{str(file)!r} is no file name") from None
+        with file.open("rb") as opened:
+            parsed = read(opened.read(LARGEST + 1), str(file))
+    except (OSError, ValueError) as error:
+        raise _unreadable(file, error) from None
     of_file = _Loaded(problems=list(parsed.problems))
     known = {(problem.line, problem.path) for problem in parsed.problems}
     _check(parsed.documents, configuration, of_file, str(file))

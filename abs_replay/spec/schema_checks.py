@@ -1,8 +1,9 @@
 """Whether a JSON Schema is one, before any content meets it (SEMANTICS D7, E4)."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 from jsonschema.protocols import Validator
@@ -31,12 +32,22 @@ type Found = Iterator[tuple[Path, str]]
 
 def problems(schema: Json, pending: Pending) -> Found:
     """Give what is wrong, by path; parts that are `pending` (references unresolved) are left out."""
-    if isinstance(schema, bool) or (pending(schema) and isinstance(schema, str)):
+    try:
+        with warnings.catch_warnings(action="ignore"):  # `re` muses about patterns that may change one day
+            yield from list(_problems(schema, pending))
+    except RecursionError:
+        yield (), "the schema is nested too deeply"
+
+
+def _problems(schema: Json, pending: Pending) -> Found:
+    if isinstance(schema, bool) or pending(schema):
         return
     if not isinstance(schema, Mapping):
         yield (), "a JSON Schema is a mapping, true or false"
         return
     draft = schema.get("$schema", NEWEST)
+    if pending(draft):
+        return
     if not isinstance(draft, str) or draft.rstrip("#") not in DRAFTS:
         yield ("$schema",), f"unknown JSON Schema draft; known: {', '.join(DRAFTS)}"
         return
@@ -51,7 +62,9 @@ def problems(schema: Json, pending: Pending) -> Found:
 def _violations(schema: Mapping[str, Json], draft: type[Validator], pending: Pending) -> Found:
     checker = draft(draft.META_SCHEMA, format_checker=draft.FORMAT_CHECKER)
     for error in checker.iter_errors(_floats(schema)):
-        if not pending(error.instance if isinstance(error.instance, str) else None):
+        instance = cast(Json, error.instance)
+        parts = [instance, *instance] if isinstance(instance, list) else [instance]
+        if not any(map(pending, parts)):
             yield tuple(error.absolute_path), f"no valid JSON Schema: {error.message[:300]}"
 
 

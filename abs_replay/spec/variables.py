@@ -85,12 +85,13 @@ class _Listing:
         self.names: set[str] = set()
 
     def behavior(self, value: Mapping[str, Json]) -> None:
-        templates.behavior(value, self._visit)
+        templates.behavior(_without_x(value), self._visit)
         self._evaluations(value)
 
     def evaluation(self, value: Mapping[str, Json]) -> None:
-        templates.evaluation(value, self._visit)
-        self._evaluations(value)
+        templates.evaluation(_without_x(value), self._visit)
+        if value.get("type") in rule_checks.COMPOSITIONS:
+            self._evaluations(value)
 
     def _evaluations(self, value: Mapping[str, Json]) -> None:
         parts = value.get("evaluations")
