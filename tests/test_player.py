@@ -202,7 +202,7 @@ def test_the_answer_to_a_json_rpc_call_carries_its_id() -> None:
 
 def test_ids_in_a_stream_follow_and_the_chunks_keep_their_borders() -> None:
     events = [
-        'data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"n":3}}\r\n\r\n',
+        'data: {"jsonrpc":"2.0","method":"notifications/x","params":{"progressToken":3,"n":3}}\r\n\r\n',
         'data: {"jsonrpc":"2.0","id":3,"method":"sampling/createMessage"}\r\n\r\n',
         'event: message\r\ndata: {"jsonrpc":"2.0","id":3,"result":{"id":3}}\r\n\r\n',
     ]
