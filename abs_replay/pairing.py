@@ -48,6 +48,11 @@ def agreement(call: Call, use: Use) -> tuple[int, float]:
     return (1, kin) if kin else (0, 0)
 
 
+def same_use(left: Use, right: Use) -> bool:
+    """Say whether two uses ask one thing of one tool."""
+    return left.said.name == right.said.name and exact_json.equal(left.said.arguments, right.said.arguments)
+
+
 def names_agree(name: str, other: str) -> bool:
     """Say whether two names are one but for writing and a prefix of the first."""
     left, right = _squeezed(name), _squeezed(other)

@@ -4,11 +4,12 @@ A stateless API gets the whole history with each request. A request continues a 
 messages begin with those that the thread asked last; then only what stands behind them, and behind
 the echo of the last reply, is new. Echoes come back edited: text dropped beside calls, calls left
 out, ids made up. So an echo is known by its call ids, else its calls, else its text, else its place.
+Where a client leaves calls and results out of its history, the words alone are compared.
 System text is no link, and its change is no break.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 from abs_replay import exact_json
@@ -63,6 +64,21 @@ def same(left: Message, right: Message) -> bool:
     return exact_json.equal(plain(left.content), plain(right.content))
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Fit:
+    """How messages continue a thread: how many they share, and how well the reply is repeated.
+
+    What is new starts at `start`; `echoes` are the messages that repeat the reply; `again` where the
+    whole is a retry.
+    """
+
+    shared: int
+    quality: int
+    start: int = field(compare=False)
+    echoes: tuple[Message, ...] = field(compare=False, default=())
+    again: bool = field(compare=False, default=False)
+
+
 @dataclass(slots=True)
 class Thread:
     """What was asked last, and what came back; `failed` where that was no whole reply."""
@@ -71,34 +87,36 @@ class Thread:
     reply: Message | None = None
     failed: bool = False
 
-    def fits(self, messages: Sequence[Message], retried: bool = False) -> tuple[int, int] | None:
-        """Say how well messages continue this thread: the length they share and how the echo fits.
+    def fit(self, messages: Sequence[Message], retried: bool = False) -> Fit | None:
+        """Say how messages continue this thread, or None where they do not.
 
-        None where they do not. The very same request again is a retry if the one before failed,
-        or says that it is one; else it opens another conversation.
+        The very same request again is a retry if the one before failed, or says that it is one;
+        else it opens another conversation.
         """
         length = len(self.asked)
         if len(messages) < length or not all(map(same, self.asked, messages)):
-            return None
+            return self._without_calls(messages)
         if len(messages) == length:
-            return (length, EXACT) if self.failed or retried else None
+            return Fit(length, EXACT, length, again=True) if self.failed or retried else None
         if self.reply is None:
-            return length, EXACT
-        return length, max((echo(self.reply, m) for m in self.echoes(messages)), default=DROPPED)
+            return Fit(length, EXACT, length)
+        behind = messages[length:]
+        echoes = tuple(takewhile(lambda message: message.role == "assistant", behind))
+        quality = max((echo(self.reply, message) for message in echoes), default=DROPPED)
+        return Fit(length, quality, length + len(echoes), echoes)
 
-    def echoes(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Give the assistant's messages that stand where the last reply was, if there was one."""
-        behind = messages[len(self.asked) :] if self.reply else ()
-        return tuple(takewhile(lambda message: message.role == "assistant", behind))
+    def _without_calls(self, messages: Sequence[Message]) -> Fit | None:
+        """Fit a history from which the client left out calls and what tools answered: words alone."""
+        known = (*self.asked, self.reply) if self.reply else ()
+        words = [message for message in known if message.role != "tool" and not message.calls]
+        whole = len(words) >= 2 and words[-1] is self.reply
+        if whole and len(words) < len(messages) and all(map(same, words, messages)):
+            return Fit(len(words), DROPPED, len(words))
+        return None
 
-    def fresh(self, messages: Sequence[Message], retried: bool = False) -> tuple[Message, ...]:
-        """Give what of the messages this thread has not seen."""
-        if self.fits(messages, retried) is None:
-            return self._beyond(messages)
-        return tuple(messages[len(self.asked) + len(self.echoes(messages)) :])
-
-    def _beyond(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Give what is new where the history was shortened, edited, or is kept by the other side."""
+    def beyond(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Give what is new where messages do not fit: the history was shortened or edited, or the
+        other side keeps it and is sent the new words alone."""
         known = [*self.asked, *([self.reply] if self.reply else [])]
         last = max((i for i, m in enumerate(messages) if m.role == "assistant"), default=-1)
         return tuple(
@@ -114,7 +132,7 @@ class Thread:
 
 def best(
     threads: Sequence[Thread], messages: Sequence[Message], retried: bool = False
-) -> tuple[Thread, tuple[int, int]] | None:
+) -> tuple[Thread, Fit] | None:
     """Give the thread with the longest common history, the newest among equals."""
-    fitting = [(t, fit) for t in threads if (fit := t.fits(messages, retried)) and t.asked]
+    fitting = [(t, fit) for t in threads if t.asked and (fit := t.fit(messages, retried))]
     return max(reversed(fitting), key=lambda pair: pair[1], default=None)

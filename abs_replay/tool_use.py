@@ -9,13 +9,12 @@ it is what the model was told, for that is the function's answer, else the last 
 
 from dataclasses import dataclass, field
 
-from abs_replay import exact_json
 from abs_replay.conversations import Conversation, Seen
 from abs_replay.decoders import Call
 from abs_replay.drafts import Asked, Draft
 from abs_replay.exchange import Exchange
 from abs_replay.narration import Narrator
-from abs_replay.pairing import Use, agreement, carried, scalars
+from abs_replay.pairing import Use, agreement, carried, same_use, scalars
 from abs_replay.trace import Source
 
 _MIN_ID = 2  # letters of a value in an answer that a later path may repeat by more than chance
@@ -91,12 +90,7 @@ def _place(use: Use) -> tuple[object, object]:
 def _retries(one: _Served, seen: Seen, use: Use) -> bool:
     """Say whether this tries again what failed for a reason that passes (429, 5xx, no answer)."""
     before, earlier = one.last
-    return (
-        _passing_failure(before.exchange)
-        and seen.start >= before.end
-        and earlier.said.name == use.said.name
-        and exact_json.equal(earlier.said.arguments, use.said.arguments)
-    )
+    return _passing_failure(before.exchange) and seen.start >= before.end and same_use(earlier, use)
 
 
 def _passing_failure(exchange: Exchange) -> bool:

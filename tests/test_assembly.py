@@ -492,3 +492,40 @@ def test_tools_alone_are_a_trace_and_nothing_is_none(wire: Wire) -> None:
     assert wire.traces() == ()
     wire.mcp("get_order", ORDER, SHIPPED, 10)
     assert brief(wire.steps()) == WHOLE[3:5]
+
+
+def test_a_client_that_keeps_words_alone_goes_on_with_its_conversation(wire: Wire) -> None:
+    call = calls(("c1", "get_order", ORDER))
+    wire.llm([U1], call, 0)
+    wire.llm([U1, call, told("c1", SHIPPED)], A1, 20)
+    wire.llm([U1, A1, U2], A2, 40)
+    assert brief(wire.steps()) == [WHOLE[0], WHOLE[3], WHOLE[4], *WHOLE[1:3], WHOLE[5]]
+
+
+def test_equal_parallel_conversations_share_models_and_tools_out(wire: Wire) -> None:
+    call = calls(("c1", "policy", {"topic": "returns"}))
+    for at in (0, 1):
+        wire.agent([U1], A1, at, 100)
+    for at in (10, 12):
+        wire.llm([U1], call, at, 2)
+    for at in (30, 31):
+        wire.mcp("policy", {"topic": "returns"}, "30 days", at, 5)
+    for at in (50, 51):
+        wire.llm([U1, call, told("c1", "30 days")], A1, at, 5)
+    for trace in wire.traces():
+        assert brief(trace.steps, internal=True) == [
+            WHOLE[0],
+            ("assistant", "calls", "policy"),
+            ("tool", "responds", "policy"),
+            WHOLE[1],
+        ]
+        assert [len(step.sources) for step in trace.steps] == [2, 2, 2, 2]
+
+
+def test_parallel_model_conversations_get_their_own_tools(wire: Wire) -> None:
+    for at, city in ((0, "Oslo"), (1, "Rome")):
+        wire.llm([user(f"Weather in {city}?")], calls((f"c-{city}", "weather", {"city": city})), at, 5)
+    wire.get("/weather?city=Rome", {"sky": "blue"}, 20)
+    wire.get("/weather?city=Oslo", {"sky": "grey"}, 21)
+    contents = [[step.content for step in trace.steps if step.actor == "tool"] for trace in wire.traces()]
+    assert contents == [[{"sky": "grey"}], [{"sky": "blue"}]]

@@ -1,0 +1,182 @@
+"""Which exchanges belong to one conversation.
+
+The front is the agent channel where it speaks, else the model's. A front request joins by an
+explicit id (`x-abs-session`, a session the protocol names), else by the longest common history, else
+by trace id (W3C traceparent), else it opens a conversation. What runs behind an agent joins the
+conversation whose id it bears, within whose exchange it ran, whose thread it continues, or whose
+words it carries, in that order, each rule choosing among what those before it left.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from abs_replay.conversations import Conversation, Seen, by_time
+from abs_replay.decoders import Message
+from abs_replay.exchange import Role
+from abs_replay.pairing import agreement, same_use
+from abs_replay.threads import best
+
+
+def group(everything: Iterable[Seen]) -> list[Conversation]:
+    """Sort exchanges into conversations; those that say nothing are left out."""
+    ordered = sorted(everything, key=by_time)
+    by_role = {role: [s for s in ordered if s.turn and s.exchange.channel.role is role] for role in Role}
+    front = Role.AGENT if by_role[Role.AGENT] else Role.LLM
+    found: list[Conversation] = []
+    for one in by_role[front]:
+        _join(found, one, front)
+    agents = list(found)
+    for one in by_role[Role.LLM] if front is Role.AGENT else ():
+        home = _home_of_turn(agents, one)
+        if home:
+            home.place(one)
+        else:
+            _join([c for c in found if c.front is Role.LLM], one, Role.LLM, found)
+    for one in (s for s in ordered if not s.turn and s.decoded.protocol):
+        _place_use(found, one)
+    return [conversation for conversation in found if conversation.members]
+
+
+def _join(
+    candidates: list[Conversation], one: Seen, front: Role, all_: list[Conversation] | None = None
+) -> None:
+    """Put a front turn into the conversation that it continues, or a new one."""
+    home = _continued(candidates, one)
+    if home is None:
+        home = Conversation(one.key, front)
+        (candidates if all_ is None else all_).append(home)
+    home.place(one)
+
+
+def _continued(candidates: Sequence[Conversation], one: Seen) -> Conversation | None:
+    if one.key:
+        return next((c for c in candidates if c.key == one.key), None)
+    unnamed = [c for c in candidates if not c.key]
+    role = one.exchange.channel.role
+    by_history = _longest(unnamed, one, role)
+    if by_history:
+        return by_history
+    return next((c for c in reversed(unnamed) if one.trace_id in c.trace_ids), None)
+
+
+def _longest(candidates: Sequence[Conversation], one: Seen, role: Role) -> Conversation | None:
+    """Give the conversation with the longest common history, the newest among equals."""
+    fits = [
+        (c, found[1])
+        for c in candidates
+        if (found := best(c.threads.get(role, []), one.messages, one.retried))
+    ]
+    return max(reversed(fits), key=lambda pair: pair[1])[0] if fits else None
+
+
+type _Test = Callable[[Conversation], float]
+
+
+def _narrow(pool: list[Conversation], *tests: _Test) -> tuple[list[Conversation], bool]:
+    """Keep, test by test, those that score best; a test that none passes changes nothing."""
+    told = False
+    for test in tests:
+        if told and len(pool) == 1:
+            break
+        scores = [test(conversation) for conversation in pool]
+        highest = max(scores, default=0.0)
+        if highest > 0:
+            told = True
+            pool = [c for c, score in zip(pool, scores, strict=True) if score == highest]
+    return pool, told
+
+
+def _open_to(found: Iterable[Conversation], one: Seen) -> list[Conversation]:
+    """Give the conversations that an explicit id does not rule out."""
+    return [c for c in found if not (one.key and c.key) or c.key == one.key]
+
+
+def _home_of_turn(agents: Sequence[Conversation], one: Seen) -> Conversation | None:
+    pool, told = _narrow(
+        _open_to(agents, one),
+        lambda c: bool(one.key and c.key == one.key),
+        lambda c: one.trace_id in c.trace_ids,
+        lambda c: _running(c, one),
+        lambda c: _shared_words(c, one),
+        lambda c: _thread_fit(c, one),
+        lambda c: _running(c, one) and _unserved(c, one),
+    )
+    return max(pool, key=lambda c: c.before(one.start)) if told else None
+
+
+def _running(conversation: Conversation, one: Seen) -> bool:
+    """Say whether an exchange of the front was open when this one began."""
+    return any(
+        turn.seen.exchange.channel.role is conversation.front
+        and turn.seen.start <= one.start <= turn.seen.end
+        for turn in conversation.turns
+    )
+
+
+def _thread_fit(conversation: Conversation, one: Seen) -> float:
+    found = best(conversation.threads.get(Role.LLM, []), one.messages, one.retried)
+    return found[1].shared + found[1].quality / 10 if found else 0.0
+
+
+def _unserved(conversation: Conversation, one: Seen) -> bool:
+    """Say whether the front's last exchange has had no model's request yet; each like one gets one."""
+    return all(
+        turn.seen.exchange.channel.role is conversation.front or turn.seen.start < conversation.since(one)
+        for turn in conversation.turns
+    )
+
+
+def _shared_words(conversation: Conversation, one: Seen) -> float:
+    """Count the user's words that a model's request carries, if the last of them are among these."""
+    said = list(_user_texts(conversation.asked_by(one)))
+    theirs = list(_user_texts(one.messages))
+    if not said or not theirs:
+        return 0.0
+    # One word alone ("yes") may stand in any prompt.
+    same = said[0] == theirs[0]
+    if not same and not (" " in said[0] and any(said[0] in text for text in theirs)):
+        return 0.0
+    return 1000.0 * same + sum(any(words in text for text in theirs) for words in said)
+
+
+def _user_texts(messages: Sequence[Message]) -> Iterator[str]:
+    """Give a user's texts, the last one first."""
+    for message in reversed(messages):
+        if message.role == "user" and isinstance(message.content, str) and message.content.strip():
+            yield message.content.strip()
+
+
+def _place_use(found: list[Conversation], one: Seen) -> None:
+    """Put an exchange of a tool channel where it belongs; it opens one only where no turns were seen."""
+    pool, _ = _narrow(
+        _open_to(found, one),
+        lambda c: bool(one.key and c.key == one.key),
+        lambda c: bool(c.trace_ids) and one.trace_id in c.trace_ids,
+        lambda c: c.front is Role.AGENT and _running(c, one),
+        lambda c: _carried_out(c, one),
+        lambda c: _awaits(c, one),
+        lambda c: one.decoded.session in c.sessions,
+        lambda c: c.before(one.start) > float("-inf"),
+    )
+    if pool:
+        max(pool, key=lambda c: c.before(one.start)).use(one)
+    elif one.uses:
+        found.append(Conversation(one.key, Role.TOOL))
+        found[-1].use(one)
+
+
+def _carried_out(conversation: Conversation, one: Seen) -> float:
+    """Give how surely this carried out a call that the conversation waits for."""
+    calls = conversation.open_calls(one.start)
+    return max((agreement(call, use)[0] for call in calls for use in one.uses), default=0)
+
+
+def _awaits(conversation: Conversation, one: Seen) -> bool:
+    """Say whether more calls like this wait here than were carried out: equal ones are shared out."""
+    since = conversation.before(one.start)
+    earlier = [use for seen in conversation.uses if seen.start >= since for use in seen.uses]
+    for use in one.uses:
+        asked = sum(agreement(call, use)[0] > 0 for call in conversation.open_calls(one.start))
+        done = sum(same_use(use, other) for other in earlier)
+        if asked > done:
+            return True
+    return False
