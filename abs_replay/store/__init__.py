@@ -5,12 +5,13 @@ from pathlib import Path
 
 from abs_replay.store.spool import Spool
 from abs_replay.store.store import Store
-from abs_replay.store.summaries import Derivation, ExchangeSummary, GradingSummary, RecordingSummary
+from abs_replay.store.summaries import Derivation, ExchangeSummary, Found, GradingSummary, RecordingSummary
 from abs_replay.store.writing import Writer
 
 __all__ = [
     "Derivation",
     "ExchangeSummary",
+    "Found",
     "GradingSummary",
     "RecordingSummary",
     "Spool",

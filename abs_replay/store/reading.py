@@ -76,6 +76,12 @@ def exchanges(
     return tuple(sorted(map(exchange_of, rows), key=lambda each: (each.started_at, each.id)))
 
 
+def exchange_ids(connection: DuckDBPyConnection) -> list[tuple[str, str]]:
+    """The recording and the id of every exchange, the oldest first."""
+    query = "SELECT recording, id FROM exchanges ORDER BY started_at, id"
+    return [(recording, id_) for recording, id_ in connection.execute(query).fetchall()]
+
+
 def exchange_summaries(
     connection: DuckDBPyConnection, recording_id: str | None
 ) -> tuple[ExchangeSummary, ...]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from abs_replay.errors import StoreError
 
+KINDS = ("recording", "exchange", "trace", "grading")
+
 
 def resolve(ref: str, things: Sequence[tuple[str, str | None]], kind: str, path: Path) -> int:
     """The index of the thing (id, name) that `ref` names; `things` go from oldest to newest.
@@ -28,6 +30,11 @@ def resolve(ref: str, things: Sequence[tuple[str, str | None]], kind: str, path:
     raise StoreError(f"no {kind} {ref!r} in {path}: {_hint(ref, things, kind)}")
 
 
+def is_place(ref: str) -> bool:
+    """Whether a reference counts from the newest: `last`, `last~1`."""
+    return _back(ref) is not None
+
+
 def _back(ref: str) -> int | None:
     found = re.fullmatch(r"last(?:~(\d{1,9}))?", ref)
     return int(found[1] or 0) if found else None
@@ -36,8 +43,9 @@ def _back(ref: str) -> int | None:
 def _hint(ref: str, things: Sequence[tuple[str, str | None]], kind: str) -> str:
     words = list(dict.fromkeys(word for id_, name in reversed(things) for word in (name, id_) if word))
     if not words:
-        return f"it has no {kind}s"
-    if _back(ref) is not None:
+        return f"it has no {kind}s" if kind in KINDS else "it is empty"
+    if is_place(ref):
         return f"it has only {len(things)} {kind}s"
+    command = f"abs ls {kind}s" if kind in KINDS else "abs ls"
     near = difflib.get_close_matches(ref, words, n=3, cutoff=0.5) or words[:3]
-    return f"is it {' or '.join(near)}? `abs ls {kind}s` lists them"
+    return f"is it {' or '.join(near)}? `{command}` lists them"

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Exchange, Recording
 from abs_replay.store import gradings, opening, reading, traces, writing
-from abs_replay.store.references import resolve
+from abs_replay.store.references import KINDS, is_place, resolve
 from abs_replay.store.spool import Spool
-from abs_replay.store.summaries import Derivation, ExchangeSummary, GradingSummary, RecordingSummary
+from abs_replay.store.summaries import Derivation, ExchangeSummary, Found, GradingSummary, RecordingSummary
 from abs_replay.store.writing import Writer
 from abs_replay.trace import Trace
 from abs_replay.verdicts import Grading
@@ -80,9 +80,8 @@ class Store:
 
     def exchange(self, ref: str) -> Exchange:
         """The exchange of an id, `last`, `last~1` or an id's beginning."""
-        found = self.exchange_summaries()
-        chosen = found[resolve(ref, [(each.id, None) for each in found], "exchange", self.path)]
-        return self.exchanges(chosen.recording, [chosen.id])[0]
+        found = self.find(ref, "exchange")
+        return self.exchanges(found.recording, [found.id])[0]
 
     def exchange_summaries(self, recording_id: str | None = None) -> tuple[ExchangeSummary, ...]:
         """What a list of exchanges shows, in start order; no body is read."""
@@ -141,6 +140,22 @@ class Store:
             return gradings.grading(
                 connection, known[resolve(ref, [(id_, None) for id_ in known], "grading", self.path)]
             )
+
+    def find(self, ref: str, kind: str | None = None) -> Found:
+        """What an id or its beginning names, of one kind or of any; then `last` is a recording."""
+        with self._reading() as connection:
+            names = [(each.id, each.name) for each in reading.recordings(connection)]
+            found = [
+                *(Found("grading", id_) for id_ in gradings.ids(connection)),
+                *(Found("exchange", id_, of) for of, id_ in reading.exchange_ids(connection)),
+                *(Found("trace", id_, of) for of, id_ in traces.trace_ids(connection)),
+                *(Found("recording", id_, id_) for id_, _ in names),
+            ]
+        only = kind or ("recording" if is_place(ref) else None)
+        found = [each for each in found if only in (None, each.kind)]
+        named = dict(names)
+        things = [(each.id, named[each.id] if each.kind == "recording" else None) for each in found]
+        return found[resolve(ref, things, kind or " or ".join(KINDS), self.path)]
 
     @contextmanager
     def _reading(self) -> Iterator[DuckDBPyConnection]:

@@ -40,6 +40,15 @@ class ExchangeSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """What an id names: `kind` is recording, exchange, trace or grading; a grading has no recording."""
+
+    kind: str
+    id: str
+    recording: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Derivation:
     """Whether a recording's traces are up to date: the digest of its exchanges now, that of those
     they were derived from, and by which decoders; None where none were derived yet."""

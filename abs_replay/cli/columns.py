@@ -1,0 +1,75 @@
+"""Lists in columns, and times, sizes and lengths in a few characters."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rich.cells import cell_len
+
+from abs_replay.reports import Screen
+from abs_replay.reports.boxes import painted
+from abs_replay.reports.cells import cut, escaped, right
+
+GAP = "  "
+
+
+def columns(headings: Sequence[str], rows: Sequence[Sequence[str]], screen: Screen | None) -> str:
+    """A heading and a line a row; a heading that ends in `>` makes its column stand on the right.
+
+    Control characters are escaped. Lines are cut to the screen, but whole where there is none.
+    """
+    names = [heading.rstrip(">") for heading in headings]
+    cells = [names, *([escaped(cell) for cell in row] for row in rows)]
+    widths = [max(cell_len(row[index]) for row in cells) for index in range(len(headings))]
+    lines = [_line(row, widths, headings) for row in cells]
+    if screen is not None:
+        lines = [cut(line, screen.width) for line in lines]
+        lines[0] = painted(lines[0], "quiet", screen.colour)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _line(row: Sequence[str], widths: Sequence[int], headings: Sequence[str]) -> str:
+    places = zip(row, widths, headings, strict=True)
+    return GAP.join(
+        right(cell, width) if heading.endswith(">") else cell + " " * (width - cell_len(cell))
+        for cell, width, heading in places
+    ).rstrip()
+
+
+def moment(seconds: float | None) -> str:
+    """A time in the user's own zone, to the second."""
+    if seconds is None:
+        return "–"
+    try:
+        return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError, OSError):  # a file may claim any time
+        return f"{seconds:g}"
+
+
+def size(count: int | None) -> str:
+    """Bytes, as kB, MB or GB from a thousand on."""
+    if count is None:
+        return "–"
+    amount = float(count)
+    for unit in ("B", "kB", "MB"):
+        if amount < 999.5:
+            return f"{amount:.0f} B" if unit == "B" else f"{amount:.3g} {unit}"
+        amount /= 1000
+    return f"{amount:.3g} GB"
+
+
+def length(milliseconds: float | None) -> str:
+    """A length of time: 320 ms, 4.2 s, 3 min 20 s, 2 h 5 min."""
+    if milliseconds is None:
+        return "–"
+    if milliseconds < 999.5:
+        return f"{milliseconds:.0f} ms"
+    if milliseconds < 59_950:
+        return f"{milliseconds / 1000:.1f} s"
+    minutes, seconds = divmod(round(milliseconds / 1000), 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if hours else f"{minutes} min {seconds} s"
+
+
+def plural(count: int, one: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{count} {one}" if count == 1 else f"{count} {one}s"

@@ -1,0 +1,178 @@
+"""`abs ls`: what a store holds, a line each. Only traces are ever decoded, when they are asked for."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from abs_replay.errors import UsageError
+from abs_replay.exact_json import Json
+
+if TYPE_CHECKING:
+    from abs_replay.exchange import Recording
+    from abs_replay.store import Store
+    from abs_replay.trace import Trace
+
+MOST_WORDS = 80  # cells of a conversation's first words
+
+type Rows = list[Sequence[str]]
+type List = tuple[list[Json], Sequence[str], Rows]  # for JSON; the headings and rows for people
+
+
+@click.command()
+@click.argument(
+    "kind",
+    type=click.Choice(("recordings", "exchanges", "traces", "gradings")),
+    default="recordings",
+    metavar="[KIND]",
+)
+@click.option("--recording", metavar="R", help="Only that recording: id, its beginning, name, last, last~1.")
+@click.option(
+    "--store", type=click.Path(path_type=Path), help="The store [default: ABS_STORE, or .abs/store.duckdb]."
+)
+@click.option("--format", "format_", type=click.Choice(("table", "json")), default="table", show_default=True)
+def command(kind: str, recording: str | None, store: Path | None, format_: str) -> None:
+    """List recordings, exchanges, traces or gradings, the oldest first.
+
+    \b
+    abs ls                                       recordings
+    abs ls exchanges --recording last            what was said on the wire
+    abs ls traces                                conversations; derived now if they were not yet
+    abs ls gradings --format json                for a script
+    """
+    from abs_replay.cli.columns import columns
+    from abs_replay.reports import Screen
+    from abs_replay.reports.json_report import write
+    from abs_replay.store import Store, default_path
+
+    if recording is not None and kind == "gradings":
+        raise UsageError("abs ls gradings: a grading is of no one recording; leave --recording out")
+    opened = Store(default_path(store, os.environ))
+    documents, headings, rows = LISTS[kind](opened, recording)
+    if format_ == "json":
+        click.echo(write(documents), nl=False)
+    elif rows:
+        click.echo(columns(headings, rows, Screen.of(sys.stdout)), nl=False)
+    else:
+        click.echo(f"no {kind} in {opened.path}", err=True)
+
+
+def recording_json(recording: "Recording") -> dict[str, Json]:
+    """A recording as lists and `abs show` have it in JSON; times are Unix seconds."""
+    return {
+        "id": recording.id,
+        "name": recording.name,
+        "started_at": recording.started_at,
+        "ended_at": recording.ended_at,
+        "session": recording.session,
+        "tags": recording.tags,
+        "channels": {str(upstream.channel): upstream.url for upstream in recording.upstreams},
+    }
+
+
+def _recordings(store: "Store", ref: str | None) -> List:
+    from abs_replay.cli.columns import length, moment, size
+
+    summaries = store.recordings()
+    if ref is not None:
+        only = store.recording(ref).id
+        summaries = tuple(summary for summary in summaries if summary.recording.id == only)
+    documents: list[Json] = []
+    rows: Rows = []
+    for summary in summaries:
+        recording = summary.recording
+        counts = {"exchanges": summary.exchanges, "errors": summary.errors, "bytes": summary.bytes}
+        documents.append({**recording_json(recording), **counts, "traces": summary.traces})
+        ended = recording.ended_at
+        lasted = "not ended" if ended is None else length((ended - recording.started_at) * 1000)
+        traces = "–" if summary.traces is None else str(summary.traces)
+        tags = " ".join(f"{key}={value}" for key, value in recording.tags.items())
+        counted = (str(summary.exchanges), str(summary.errors), size(summary.bytes), traces)
+        rows.append((recording.id, recording.name, moment(recording.started_at), lasted, *counted, tags))
+    headings = ("ID", "NAME", "STARTED", "LENGTH>", "EXCHANGES>", "ERRORS>", "SIZE>", "TRACES>", "TAGS")
+    return documents, headings, rows
+
+
+def _exchanges(store: "Store", ref: str | None) -> List:
+    from abs_replay.cli.columns import length, moment, size
+
+    documents: list[Json] = []
+    rows: Rows = []
+    for each in store.exchange_summaries(None if ref is None else store.recording(ref).id):
+        documents.append({**asdict(each), "channel": str(each.channel)})
+        status = "–" if each.status is None else str(each.status)
+        sizes = (size(each.request_bytes), size(each.response_bytes))
+        asked = f"{each.method} {each.target}"
+        what = (str(each.channel), status, each.outcome.value, *sizes, length(each.ended_ms), asked)
+        rows.append((each.id, moment(each.started_at), *what))
+    headings = ("ID", "STARTED", "CHANNEL", "STATUS>", "OUTCOME", "SENT>", "GOT>", "TOOK>", "REQUEST")
+    return documents, headings, rows
+
+
+def _traces(store: "Store", ref: str | None) -> List:
+    from abs_replay.cli.columns import moment
+    from abs_replay.derivation import traces_of
+    from abs_replay.reports.cells import cut
+
+    documents: list[Json] = []
+    rows: Rows = []
+    for trace in traces_of(store, ref):
+        words = _first_words(trace)
+        documents.append(
+            {
+                "id": trace.id,
+                "recording": trace.recording,
+                "session": trace.session,
+                "started_at": trace.started_at,
+                "steps": len(trace.steps),
+                "first_words": words,
+                "tags": trace.tags,
+            }
+        )
+        where = (trace.recording or "–", trace.session or "–")
+        shown = cut(words or "", MOST_WORDS)
+        rows.append((trace.id, *where, moment(trace.started_at), str(len(trace.steps)), shown))
+    return documents, ("ID", "RECORDING", "SESSION", "STARTED", "STEPS>", "FIRST WORDS"), rows
+
+
+def _first_words(trace: "Trace") -> str | None:
+    said = (step.content for step in trace.steps if step.actor == "user" and isinstance(step.content, str))
+    return next(said, None)
+
+
+def _gradings(store: "Store", _: str | None) -> List:
+    from abs_replay.cli.columns import moment
+
+    documents: list[Json] = []
+    rows: Rows = []
+    for each in store.gradings():
+        runs = {result.value: count for result, count in each.runs.items()}
+        evaluations = {status.value: count for status, count in each.verdicts.items()}
+        documents.append(
+            {
+                "id": each.id,
+                "made_at": each.made_at,
+                "result": each.result.value,
+                "runs": runs,
+                "evaluations": evaluations,
+            }
+        )
+        rows.append((each.id, moment(each.made_at), each.result.value, counted(runs), counted(evaluations)))
+    return documents, ("ID", "MADE", "RESULT", "RUNS", "EVALUATIONS"), rows
+
+
+def counted(counts: dict[str, int]) -> str:
+    """Counts in words: `3 passed, 1 failed`."""
+    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items()) or "none"
+
+
+LISTS: dict[str, Callable[["Store", str | None], List]] = {
+    "recordings": _recordings,
+    "exchanges": _exchanges,
+    "traces": _traces,
+    "gradings": _gradings,
+}

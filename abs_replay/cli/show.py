@@ -1,0 +1,176 @@
+"""`abs show`: one recording, trace, exchange or grading, whole."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from abs_replay.cli.ls import counted, recording_json
+
+if TYPE_CHECKING:
+    from abs_replay.exact_json import Json
+    from abs_replay.reports import Screen
+    from abs_replay.store import Found, Store
+    from abs_replay.trace import Trace
+
+type Shown = Callable[["Store", "Found", "Screen | None"], str]
+
+
+@click.command()
+@click.argument("id_", metavar="ID")
+@click.option("--exchange", is_flag=True, help="ID is an exchange's: `abs show last --exchange`.")
+@click.option(
+    "--store", type=click.Path(path_type=Path), help="The store [default: ABS_STORE, or .abs/store.duckdb]."
+)
+@click.option("--format", "format_", type=click.Choice(("table", "json")), default="table", show_default=True)
+def command(id_: str, exchange: bool, store: Path | None, format_: str) -> None:
+    """Show a recording, a trace, an exchange or a grading.
+
+    \b
+    abs show last                         the newest recording: its channels, exchanges, traces
+    abs show t-3f2a                       a conversation, step by step
+    abs show t-3f2a --format json         the same as a trace file
+    abs show last --exchange              the newest request and response, raw
+    abs show g-2026                       a grading: its runs, and what they came to
+
+    ID is an id or its beginning, a recording's name, last, or last~1.
+    """
+    from abs_replay.reports import Screen
+    from abs_replay.store import Store, default_path
+
+    opened = Store(default_path(store, os.environ))
+    found = opened.find(id_, "exchange" if exchange else None)
+    show = (AS_JSON if format_ == "json" else AS_TEXT)[found.kind]
+    click.echo(show(opened, found, Screen.of(sys.stdout)), nl=False)
+
+
+def _recording(store: "Store", found: "Found", screen: "Screen | None") -> str:
+    from abs_replay.cli.columns import length, moment, plural
+    from abs_replay.reports.cells import escaped
+
+    recording = store.recording(found.id)
+    lasted = (
+        "not ended"
+        if recording.ended_at is None
+        else length((recording.ended_at - recording.started_at) * 1000)
+    )
+    facts = {
+        "started": f"{moment(recording.started_at)} ({lasted})",
+        "session": recording.session,
+        "tags": " ".join(f"{key}={value}" for key, value in recording.tags.items()),
+    }
+    lines = [
+        escaped(f"recording {recording.name} ({recording.id})"),
+        *(escaped(f"  {name}: {value}") for name, value in facts.items() if value),
+        *(escaped(f"  {upstream.channel} at {upstream.url}") for upstream in recording.upstreams),
+    ]
+    text = "".join(f"{line}\n" for line in lines)
+    for kind, one in (("exchanges", "exchange"), ("traces", "trace")):
+        rows, table = _listed(store, kind, recording.id, screen)
+        text += f"\n{plural(rows, one)}\n{table}"
+    return text
+
+
+def _listed(store: "Store", kind: str, recording_id: str, screen: "Screen | None") -> tuple[int, str]:
+    from abs_replay.cli.columns import columns
+    from abs_replay.cli.ls import LISTS
+
+    _, headings, rows = LISTS[kind](store, recording_id)
+    return len(rows), columns(headings, rows, screen) if rows else ""
+
+
+def _recording_json(store: "Store", found: "Found", _: "Screen | None") -> str:
+    from abs_replay.cli.ls import LISTS
+
+    lists: dict[str, Json] = {kind: LISTS[kind](store, found.id)[0] for kind in ("exchanges", "traces")}
+    return _json({**recording_json(store.recording(found.id)), **lists})
+
+
+def _trace(store: "Store", found: "Found") -> "Trace":
+    """The trace as today's decoders see it; as it is stored where they see none of that id."""
+    from abs_replay.derivation import traces_of
+
+    derived = {trace.id: trace for trace in traces_of(store, found.recording)}
+    return derived[found.id] if found.id in derived else store.trace(found.id)
+
+
+def _trace_text(store: "Store", found: "Found", screen: "Screen | None") -> str:
+    from abs_replay.cli.timeline import timeline
+
+    return timeline(_trace(store, found), screen)
+
+
+def _trace_json(store: "Store", found: "Found", _: "Screen | None") -> str:
+    from abs_replay.importers.trace_file import as_json
+
+    return _json(as_json(_trace(store, found)))
+
+
+def _exchange(store: "Store", found: "Found", _: "Screen | None") -> str:
+    from abs_replay.cli.wire import wire
+
+    return wire(store.exchanges(found.recording, [found.id])[0])
+
+
+def _exchange_json(store: "Store", found: "Found", _: "Screen | None") -> str:
+    """The exchange as a cassette has it, alone in one."""
+    from abs_replay.cassette import Cassette, dumps
+
+    exchanges = store.exchanges(found.recording, [found.id])
+    return dumps(Cassette(store.recording(str(found.recording)), exchanges))
+
+
+def _grading(store: "Store", found: "Found", screen: "Screen | None") -> str:
+    from abs_replay.cli.columns import columns, moment
+    from abs_replay.reports import totals
+    from abs_replay.reports.cells import escaped
+
+    grading = store.grading(found.id)
+    runs = grading.report.runs
+    lines = [
+        f"grading {grading.id}: {grading.report.result.value}",
+        f"  made: {moment(grading.made_at)}",
+        *(f"  graded with {file} (sha256 {digest[:12]})" for file, digest in grading.files.items()),
+        f"  evaluations: {counted(_not_zero(totals.evaluation_counts(runs)))}",
+    ]
+    rows = [
+        (run.result.value, run.trace, counted(_not_zero(totals.evaluation_counts([run]))), run.session)
+        for run in runs
+    ]
+    text = "".join(f"{escaped(line)}\n" for line in lines)
+    return text + (
+        "\n" + columns(("RESULT", "TRACE", "EVALUATIONS", "SESSION"), rows, screen) if rows else ""
+    )
+
+
+def _not_zero(counts: dict[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}
+
+
+def _grading_json(store: "Store", found: "Found", _: "Screen | None") -> str:
+    from abs_replay.reports.json_report import render
+
+    return render(store.grading(found.id).report)
+
+
+def _json(value: "Json") -> str:
+    from abs_replay.reports.json_report import write
+
+    return write(value)
+
+
+AS_TEXT: dict[str, Shown] = {
+    "recording": _recording,
+    "trace": _trace_text,
+    "exchange": _exchange,
+    "grading": _grading,
+}
+AS_JSON: dict[str, Shown] = {
+    "recording": _recording_json,
+    "trace": _trace_json,
+    "exchange": _exchange_json,
+    "grading": _grading_json,
+}

@@ -1,0 +1,97 @@
+"""A trace as people read it: when, who, what, to whom, in which words."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+
+from abs_replay import exact_json
+from abs_replay.cli.columns import length, moment, plural
+from abs_replay.reports import Screen
+from abs_replay.reports.boxes import painted
+from abs_replay.reports.cells import cut, escaped, right, wrapped
+from abs_replay.trace import Step, Trace, Visibility
+
+LEAST_WORDS = 24  # cells; where fewer are left beside the columns, words begin on a line of their own
+
+
+def timeline(trace: Trace, screen: Screen | None) -> str:
+    """A heading and the steps; wrapped to the screen, a line a step where there is none."""
+    lines = [*_heading(trace), "", *_steps(trace.steps, screen)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _heading(trace: Trace) -> Iterator[str]:
+    yield escaped(f"trace {trace.id}: {plural(len(trace.steps), 'step')}")
+    tags = " ".join(f"{key}={value}" for key, value in trace.tags.items())
+    models = ", ".join(dict.fromkeys(step.model for step in trace.steps if step.model))
+    facts = {
+        "session": trace.session,
+        "recording": trace.recording,
+        "started": None if trace.started_at is None else moment(trace.started_at),
+        "agent version": trace.agent_version,
+        "models": models,
+        "tokens": _tokens(trace.steps),
+        "tags": tags,
+        **{f"bound {name}": exact_json.dumps(value) for name, value in trace.bindings.items()},
+    }
+    yield from (escaped(f"  {name}: {value}") for name, value in facts.items() if value)
+
+
+def _tokens(steps: Sequence[Step]) -> str | None:
+    usages = [step.usage for step in steps if step.usage]
+    if not usages:
+        return None
+    sent = sum(usage.input_tokens for usage in usages)
+    return f"{sent} in, {sum(usage.output_tokens for usage in usages)} out"
+
+
+def _steps(steps: Sequence[Step], screen: Screen | None) -> Iterator[str]:
+    columns = [_columns(step) for step in steps]
+    widths = [max((cell_len(row[nth]) for row in columns), default=0) for nth in range(3)]
+    for step, row in zip(steps, columns, strict=True):
+        number, time, who = row
+        start = f"{right(number, widths[0])}  {right(time, widths[1])}  "
+        quiet = step.visibility is Visibility.INTERNAL
+        for line in _laid_out(start, who, widths[2], _words(step), screen):
+            yield painted(line, "quiet" if quiet else "", screen is not None and screen.colour)
+
+
+def _columns(step: Step) -> tuple[str, str, str]:
+    time = "" if step.at_ms is None else f"+{step.at_ms / 1000:.3f}"
+    mark = " (internal)" if step.visibility is Visibility.INTERNAL else ""
+    return str(step.seq), time, escaped(f"{step.actor} {step.action}{mark}")
+
+
+def _words(step: Step) -> str:
+    """All there is to say of a step but its columns; breaks in the text are kept for wrapping."""
+    took = None if step.duration_ms is None else f"[{length(step.duration_ms)}]"
+    parts = [
+        step.target,
+        _text(step.arguments) if step.arguments is not None else None,
+        _text(step.content) if step.content is not None else None,
+        took,
+        None if step.error is None else f"error: {step.error}",
+    ]
+    return "  ".join(part for part in parts if part)
+
+
+def _text(value: exact_json.Json) -> str:
+    return value if isinstance(value, str) else exact_json.dumps(value)
+
+
+def _laid_out(start: str, who: str, width: int, words: str, screen: Screen | None) -> Iterator[str]:
+    if screen is None:
+        yield f"{start}{who}{' ' * (width - cell_len(who))}  {escaped(words)}".rstrip()
+        return
+    margin = len(start) + width + 2
+    if screen.width - margin < LEAST_WORDS:
+        yield cut(f"{start}{who}", screen.width)
+        yield from (f"    {line}" for line in _wrapped(words, screen.width - 4))
+        return
+    lines = _wrapped(words, screen.width - margin) or [""]
+    yield f"{start}{who}{' ' * (width - cell_len(who))}  {lines[0]}".rstrip()
+    yield from (f"{' ' * margin}{line}" for line in lines[1:])
+
+
+def _wrapped(words: str, width: int) -> list[str]:
+    return [line for text in words.splitlines() for line in wrapped(escaped(text), max(width, 8))]
