@@ -1,0 +1,210 @@
+"""What is put is on disk within 250 ms, without secrets, whoever else holds the store."""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from abs_replay.errors import RecordingError, StoreError
+from abs_replay.exchange import Body, Channel, Exchange, Outcome, Recording, Request, Response, Role
+from abs_replay.recorder import Recorder, Summary, Tee
+from abs_replay.store import Spool, Store
+
+NOW = 1_750_000_000.0
+SECRET = "sk-proj-Abcdefghijklmnop1234567890"
+
+
+def exchange(number: int, **changes: object) -> Exchange:
+    whole = Exchange(
+        id=f"exchange-{number}",
+        channel=Channel(Role.LLM, "llm"),
+        started_at=NOW + number,
+        request=Request("POST", "/v1/x", (("authorization", f"Bearer {SECRET}"),), Body(b"{}")),
+        response=Response(200, (("content-type", "text/event-stream"),), Body(b"data: x\n\n")),
+        ended_ms=1.0,
+    )
+    return replace(whole, **changes)  # type: ignore[arg-type]
+
+
+class Case:
+    def __init__(self, path: Path) -> None:
+        self.path, self.said = path, list[str]()
+        self.recorder = Recorder(path, Recording("r1", "chat", NOW), say=self.said.append)
+
+    def kept(self) -> list[str]:
+        return [each.id for each in Store(self.path).exchanges("r1")]
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Iterator[Case]:
+    made = Case(tmp_path / "new" / "store.duckdb")
+    yield made
+    made.recorder.close()
+
+
+def within(seconds: float, reached: object) -> bool:
+    assert callable(reached)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if reached():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_an_exchange_is_in_the_store_while_the_recording_goes_on(case: Case) -> None:
+    case.recorder.put(exchange(1))
+    assert within(3.0, lambda: case.kept() == ["exchange-1"])
+    case.recorder.put(lambda: exchange(2))
+    assert within(3.0, lambda: case.kept() == ["exchange-1", "exchange-2"])
+
+
+def test_closing_keeps_all_that_was_put_and_notes_the_end(case: Case) -> None:
+    for number in range(1200):
+        case.recorder.put(exchange(number))
+    assert case.recorder.close() == Summary(1200, 1200, 1200 * 11, 0, 0, 0)
+    assert case.kept() == [f"exchange-{number}" for number in range(1200)]
+    assert (Store(case.path).recording("r1").ended_at or 0) > NOW
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from abs_replay.store import Store
+with Store(Path(sys.argv[1])).writing():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """The store, held open by another process."""
+    command = [sys.executable, "-c", HOLD, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == b"held\n"
+        yield
+        holder.communicate(b"")
+
+
+@pytest.mark.processes
+def test_what_can_not_wait_for_another_process_is_spooled_and_later_folded_in(case: Case) -> None:
+    with held(case.path):
+        began = time.monotonic()
+        case.recorder.put(exchange(1))
+        assert within(5.0, lambda: Spool(case.path).rows())
+        assert time.monotonic() - began < 1.0  # 0.25 s on an idle machine
+    case.recorder.put(exchange(2))
+    summary = case.recorder.close()
+    assert (summary.exchanges, summary.spooled, summary.lost) == (2, 1, 0)
+    assert case.kept() == ["exchange-1", "exchange-2"]
+    assert case.said == []
+
+
+@pytest.mark.processes
+def test_no_secret_is_written_neither_to_the_store_nor_to_the_spool(case: Case) -> None:
+    with held(case.path):
+        case.recorder.put(exchange(1))
+        assert within(5.0, lambda: Spool(case.path).rows())
+        assert SECRET.encode() not in Spool(case.path).path.read_bytes()
+    case.recorder.put(exchange(2))
+    case.recorder.close()
+    assert [each.redacted for each in Store(case.path).exchanges()] == [True, True]
+    for file in case.path.parent.iterdir():
+        assert SECRET.encode() not in file.read_bytes(), file.name
+
+
+READ = """
+import sys
+from pathlib import Path
+from abs_replay.store import Store
+for _ in range(2):
+    print(len(Store(Path(sys.argv[1]), 3.0).exchange_summaries()))
+"""
+
+
+@pytest.mark.processes
+def test_readers_get_in_while_much_is_being_recorded(case: Case) -> None:
+    stop = threading.Event()
+
+    def load() -> None:
+        number = 0
+        while not stop.wait(0.004):
+            case.recorder.put(exchange(number := number + 1))
+
+    loading = threading.Thread(target=load)
+    loading.start()
+    try:
+        command = [sys.executable, "-c", READ, str(case.path)]
+        counts = subprocess.run(command, capture_output=True, check=True, timeout=30)
+    finally:
+        stop.set()
+        loading.join()
+    assert len(counts.stdout.split()) == 2
+    assert case.recorder.close().lost == 0
+
+
+def test_what_neither_store_nor_spool_takes_is_lost_loudly_and_the_rest_goes_on(case: Case) -> None:
+    case.recorder.put(exchange(1))
+    assert within(3.0, lambda: case.recorder.summary.exchanges == 1)
+    case.path.unlink()
+    case.path.mkdir()  # neither a store nor, below, a file for the spool can be written
+    Spool(case.path).path.mkdir()
+    case.recorder.put(exchange(2))
+    assert within(5.0, lambda: case.recorder.summary.lost == 1)
+    Spool(case.path).path.rmdir()
+    case.path.rmdir()
+    case.recorder.put(exchange(3))
+    assert case.recorder.close().exchanges == 2
+    assert case.kept() == ["exchange-3"]
+    assert any(line.startswith("LOST 1 exchange: spool") for line in case.said)
+
+
+def test_an_exchange_that_can_not_be_made_is_lost_loudly_and_the_others_are_kept(case: Case) -> None:
+    def broken() -> Exchange:
+        raise MemoryError("no room")
+
+    case.recorder.put(exchange(1))
+    case.recorder.put(broken)
+    case.recorder.put(exchange(2))
+    assert case.recorder.close().lost == 1
+    assert case.said == ["LOST 1 exchange: an exchange could not be read: MemoryError('no room')"]
+    assert case.kept() == ["exchange-1", "exchange-2"]
+
+
+def test_the_summary_counts_streams_errors_and_bytes_on_the_wire(case: Case) -> None:
+    plain = Response(200, (("content-type", "application/json"),), Body(b"12", size=1000))
+    case.recorder.put(exchange(1))
+    case.recorder.put(exchange(2, response=plain))
+    case.recorder.put(exchange(3, response=replace(plain, status=500)))
+    case.recorder.put(exchange(4, response=None, outcome=Outcome.REFUSED))
+    case.recorder.put(exchange(5, outcome=Outcome.CLIENT_CLOSED))
+    case.recorder.put(exchange(6, outcome=Outcome.UPSTREAM_CLOSED))
+    summary = case.recorder.close()
+    assert (summary.exchanges, summary.streams, summary.errors) == (6, 3, 3)
+    assert summary.bytes == 6 * 2 + 3 * 9 + 2 * 1000
+
+
+def test_a_store_that_can_not_be_made_is_an_error_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError) as raised:
+        Recorder(tmp_path / "file" / "store.duckdb", Recording("r1", "chat", NOW))
+    assert isinstance(raised.value, RecordingError)
+    assert "file" in str(raised.value)
+
+
+def test_a_tee_keeps_what_it_is_given_up_to_its_limit() -> None:
+    tee = Tee(time.perf_counter(), 5)
+    for piece in (b"abc", b"", b"def", b"ghi"):
+        assert tee(piece) is piece
+    body = tee.body()
+    assert (body.data, body.size) == (b"abcde", 9)
+    assert [chunk.end for chunk in body.chunks] == [3, 5]
+    assert body.cut
