@@ -1,10 +1,5 @@
 """The runner against agents that really listen: what it sends, answers, keeps, and where it stops."""
 
-import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -15,55 +10,7 @@ from abs_replay.exchange import Outcome, header
 from abs_replay.runner import RunOutcome, run
 from abs_replay.spec.rules import MatchesWhen
 from abs_replay.spec.session import UNSET, Behavior, Session, Unset
-
-type Message = dict[str, Any]
-type Decide = Callable[[list[Message]], Message | int]
-
-
-@contextmanager
-def agent(decide: Decide) -> Iterator[tuple[ChatContract, list[list[Message]]]]:
-    """Serve the chat contract; gives a client of it, and every conversation it was sent."""
-    asked: list[list[Message]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked.append(json.loads(self.rfile.read(int(self.headers["content-length"])))["messages"])
-            answer = decide(asked[-1])
-            body = b"" if isinstance(answer, int) else json.dumps({"message": answer}).encode()
-            self.send_response(answer if isinstance(answer, int) else 200)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            """Keep quiet."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        client = ChatContract(f"http://127.0.0.1:{server.server_address[1]}", 5)
-        try:
-            yield client, asked
-        finally:
-            client.close()
-            server.shutdown()
-            thread.join()
-
-
-def says(text: str) -> Message:
-    return {"role": "assistant", "content": text}
-
-
-def calls(*wanted: tuple[str, dict[str, Json]]) -> Message:
-    made = [
-        {
-            "id": f"call_{index}",
-            "type": "function",
-            "function": {"name": name, "arguments": json.dumps(given)},
-        }
-        for index, (name, given) in enumerate(wanted)
-    ]
-    return {"role": "assistant", "content": None, "tool_calls": made}
+from tests.scripted_agent import Decide, Message, agent, calls, says
 
 
 def session(*behaviors: Behavior, **fields: Any) -> Session:

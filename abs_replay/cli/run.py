@@ -96,7 +96,6 @@ class Played:
 def run(options: Options) -> int:
     """Play, grade, keep, print; gives the exit status."""
     from abs_replay.cli.stage import open_stage
-    from abs_replay.grading import select_given
     from abs_replay.spec.configuration import find
     from abs_replay.spec.loader import load
     from abs_replay.spec.plan import plan
@@ -105,7 +104,6 @@ def run(options: Options) -> int:
 
     configuration = find(Path.cwd())
     documents = load(options.sessions, configuration)
-    select_given((), documents.sessions)  # two sessions of one name can not be told apart afterwards
     parts = plan(documents.sessions, options.filters, parse_variables(options.var), os.environ)
     if not parts:
         raise UsageError(f"nothing to run: no row has {' and '.join(options.filters)}")
@@ -124,10 +122,10 @@ def _default_agent(configuration: "Configuration") -> str | None:
 
 
 def _store(options: Options) -> "Store | None":
-    from abs_replay.store import Store, default_path
-
     if options.no_store:
         return None
+    from abs_replay.store import Store, default_path
+
     return Store(default_path(options.store, os.environ))
 
 
@@ -164,7 +162,7 @@ def _begin(part: "Part", stage: "Stage", store: "Store | None") -> "Recording":
         started_at=now.timestamp(),
         session=part.template.name,
         tags={"made_by": "abs run", "agent": stage.name},
-        upstreams=(Upstream(CHANNEL, stage.agent.url),),
+        upstreams=(Upstream(CHANNEL, stage.base_url),),
     )
     if store:
         try:

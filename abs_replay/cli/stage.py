@@ -1,6 +1,5 @@
 """Who plays the agent of `abs run`: a live one, or its recording behind a replay server."""
 
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from urllib.parse import urlsplit
 
 from abs_replay.agents import AGENTS
 from abs_replay.agents.agent import Agent
+from abs_replay.agents.chat_contract import PATH
 from abs_replay.cassette import Cassette, loads
 from abs_replay.decoders import chat_contract
 from abs_replay.errors import CassetteError, UsageError
@@ -19,10 +19,14 @@ from abs_replay.player import Miss, Player
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The agent, what reports call it, and in words the misses since the last call of `missed`."""
+    """The agent, what reports call it, and in words the misses since the last call of `missed`.
+
+    `base_url` is where a recording of the run says that the agent was.
+    """
 
     agent: Agent
     name: str
+    base_url: str
     missed: Callable[[], list[str]]
 
 
@@ -40,7 +44,9 @@ def open_stage(
     if not url:
         raise UsageError("nothing to run against: say --agent URL, or --cassette FILE")
     with _speaking(url, agent_format, timeout_s) as agent:
-        yield Stage(agent, agent.url, list)
+        # `/chat` is what a URL without a path leads to, and whoever replays the run is told the same.
+        at_chat = urlsplit(agent.url).path == PATH
+        yield Stage(agent, agent.url, _origin(agent.url) if at_chat else agent.url, list)
 
 
 @contextmanager
@@ -65,11 +71,17 @@ def _replayed(file: Path, agent_format: str, timeout_s: float) -> Iterator[Stage
         misses.clear()
         return told
 
-    token = secrets.token_hex(4)
     with ReplayServer(Player(cassette), on_miss=misses.append) as server:
-        listener = urlsplit(server.addresses()[channel]).netloc
-        with _speaking(f"http://{listener}/~{token}{path}", agent_format, timeout_s) as agent:
-            yield Stage(agent, str(file), missed)
+        # No run token: every conversation bears an `x-abs-session`, which is its scope already.
+        address = _origin(server.addresses()[channel])
+        declared = next((each.url for each in server.upstreams if each.channel == channel), "")
+        with _speaking(address + path, agent_format, timeout_s) as agent:
+            yield Stage(agent, str(file), declared or address, missed)
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _read(file: Path) -> Cassette:

@@ -33,10 +33,10 @@ def plan(
     """Say what is to be played, session by session and row by row.
 
     Raises `SpecError` with all problems before anything is sent: a reference without a source (V3), a
-    line of the user that has no words.
+    line of the user that has no words, two sessions of one name.
     """
     parts: list[Part] = []
-    problems: dict[Problem, None] = {}
+    problems = dict.fromkeys(_twins(templates))
     for template in templates:
         problems.update(dict.fromkeys(_wordless(template)))
         for number, row in rows(template, filters).items():
@@ -50,6 +50,20 @@ def plan(
     if problems:
         raise SpecError(tuple(problems))
     return tuple(parts)
+
+
+def _twins(templates: Sequence[Template]) -> list[Problem]:
+    """Refuse two sessions of one name: a trace tells by the name which session judges it."""
+    first: dict[str, Template] = {}
+    for template in templates:
+        first.setdefault(template.name, template)
+    return [
+        template.document.problem(
+            ("session",), f"{template.name!r} is also a session of {first[template.name].file}: rename one"
+        )
+        for template in templates
+        if first[template.name] is not template
+    ]
 
 
 def _wordless(template: Template) -> list[Problem]:
