@@ -67,3 +67,11 @@ def environment(addresses: Mapping[Channel, str]) -> dict[str, str]:
         if named or others:
             result[name] = (named or others)[0]
     return result
+
+
+def without_proxy(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that keep a proxy, where the environment names one, from being asked for loopback."""
+    if not any(environ.get(name) for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")):
+        return {}
+    hosts = ",".join(filter(None, (environ.get("NO_PROXY") or environ.get("no_proxy"), "127.0.0.1")))
+    return {"NO_PROXY": hosts, "no_proxy": hosts}

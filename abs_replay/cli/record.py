@@ -1,0 +1,290 @@
+"""`abs record`: listen before agent, models and tools, and keep what is said, until told to stop."""
+
+import asyncio
+import ipaddress
+import json
+import os
+import signal
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from abs_replay.channels import KNOWN_MODELS, distinct, environment, parse_upstream, without_proxy
+from abs_replay.errors import UsageError
+from abs_replay.exchange import Channel, Exchange, Recording, Role, Upstream
+
+if TYPE_CHECKING:
+    from abs_replay.recorder import Summary
+
+POLL_S = 0.05
+STATUS_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the command line said."""
+
+    recording: Recording
+    store: Path
+    host: str
+    port: int
+    max_body: int
+    program: Sequence[str]
+
+
+@click.command()
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND ...]")
+@click.option("--agent", multiple=True, metavar="[NAME=]URL", help="Where the agent under test is.")
+@click.option(
+    "--llm",
+    multiple=True,
+    metavar="[NAME=]URL",
+    help=f"Where a model is; {', '.join(KNOWN_MODELS)} are known by name.",
+)
+@click.option(
+    "--tool", multiple=True, metavar="NAME=URL", help="Where a tool is, an MCP server or any other."
+)
+@click.option("--name", help="What the recording is called [default: the time].")
+@click.option("--session", help="The session document's name that the conversations play.")
+@click.option("--tag", multiple=True, metavar="KEY=VALUE", help="Anything worth knowing later.")
+@click.option(
+    "--store", type=click.Path(path_type=Path), help="The store [default: ABS_STORE, or .abs/store.duckdb]."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=7070,
+    show_default=True,
+    help="The first listener's port; 0: any free ones.",
+)
+@click.option("--listen", default="127.0.0.1", show_default=True, metavar="HOST", help="Where to listen.")
+@click.option(
+    "--max-body",
+    type=click.IntRange(0),
+    default=64 * 1024 * 1024,
+    show_default=True,
+    metavar="BYTES",
+    help="Longer bodies flow through whole and are kept cut.",
+)
+@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("--json-log", is_flag=True, help="Say all that is said as JSON lines.")
+def command(
+    program: tuple[str, ...],
+    agent: tuple[str, ...],
+    llm: tuple[str, ...],
+    tool: tuple[str, ...],
+    name: str | None,
+    session: str | None,
+    tag: tuple[str, ...],
+    store: Path | None,
+    port: int,
+    listen: str,
+    max_body: int,
+    quiet: bool,
+    json_log: bool,
+) -> int:
+    """Listen before every upstream, pass all traffic on, and keep a copy without its secrets.
+
+    Point clients at the listeners: the variables to set are printed. With a COMMAND, run it with them, stop
+    when it ends, and exit with its status, or with 1 if anything was lost. Without one, stop with Ctrl-C.
+
+    \b
+    abs record --agent http://localhost:8080 --llm openai
+    abs record --llm openai --tool "Order MCP=http://localhost:9001/mcp" -- python agent.py
+    """
+    from abs_replay.store import default_path
+
+    upstreams = _upstreams({Role.AGENT: agent, Role.LLM: llm, Role.TOOL: tool})
+    now = time.time()
+    recording = Recording(
+        id=uuid.uuid4().hex,
+        name=name or time.strftime("%Y-%m-%d-%H%M%S", time.localtime(now)),
+        started_at=now,
+        session=session,
+        tags=dict(_tag(text) for text in tag),
+        upstreams=upstreams,
+    )
+    plan = Plan(recording, default_path(store, os.environ), listen, port, max_body, program)
+    return _record(plan, Log(quiet, json_log))
+
+
+def _upstreams(declared: Mapping[Role, Sequence[str]]) -> tuple[Upstream, ...]:
+    upstreams = distinct([parse_upstream(role, text) for role, texts in declared.items() for text in texts])
+    if not upstreams:
+        raise UsageError(
+            "nothing to record: say where things are, --agent URL, --llm URL|openai|anthropic|gemini, --tool NAME=URL"
+        )
+    return upstreams
+
+
+def _tag(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UsageError(f"--tag {text!r}: expected KEY=VALUE")
+    return key, value
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What is said on standard error: words, or JSON lines, or problems alone."""
+
+    quiet: bool
+    as_json: bool
+
+    def say(self, event: str, words: str, **fields: object) -> None:
+        if self.quiet and event != "problem":
+            return
+        line = json.dumps({"event": event, **fields}, ensure_ascii=False) if self.as_json else words
+        click.echo(line, err=True)
+
+    def problem(self, message: str) -> None:
+        self.say("problem", f"abs: {message}", message=message)
+
+    def kept(self, exchange: Exchange) -> None:
+        if self.as_json:
+            self.say("exchange", "", **_facts(exchange))
+
+    def status(self, summary: "Summary") -> None:
+        """Write over the last line; for people who watch."""
+        if not self.quiet and not self.as_json and click.get_text_stream("stderr").isatty():
+            click.echo(f"\r{_words(summary)}, {summary.bytes:,} bytes ", nl=False, err=True)
+
+
+def _facts(exchange: Exchange) -> dict[str, object]:
+    response = exchange.response
+    return {
+        "id": exchange.id,
+        "channel": str(exchange.channel),
+        "method": exchange.request.method,
+        "target": exchange.request.target,
+        "status": response.status if response else None,
+        "outcome": exchange.outcome.value,
+        "ended_ms": exchange.ended_ms,
+    }
+
+
+def _words(summary: "Summary") -> str:
+    return f"{summary.exchanges} exchanges, {summary.errors} errors"
+
+
+@dataclass(slots=True)
+class Stop:
+    """Whether to stop, and whether the terminal said so, to the whole group of processes."""
+
+    event: asyncio.Event = field(default_factory=asyncio.Event)
+    told: bool = False
+
+    def on_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._note, number)
+
+    def _note(self, number: int) -> None:
+        self.told = number == signal.SIGINT
+        self.event.set()
+
+
+def _record(plan: Plan, log: Log) -> int:
+    from abs_replay.child import exit_status
+
+    _need_mitmproxy()
+    status, summary = asyncio.run(_listen(plan, log))
+    recording = plan.recording
+    log.say(
+        "ended",
+        f"recorded {recording.name} ({recording.id[:12]}): {_words(summary)} in {plan.store}",
+        recording=recording.id,
+        name=recording.name,
+        store=str(plan.store),
+        exchanges=summary.exchanges,
+        streams=summary.streams,
+        bytes=summary.bytes,
+        errors=summary.errors,
+        lost=summary.lost,
+        spooled=summary.spooled,
+    )
+    if summary.lost:
+        log.problem(f"{summary.lost} exchanges were LOST; what was kept is in {plan.store}")
+    return exit_status(status, summary.lost > 0)
+
+
+def _need_mitmproxy() -> None:
+    try:
+        import abs_replay.proxy  # noqa: F401
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "mitmproxy":
+            raise
+        raise UsageError("recording needs mitmproxy: pip install 'abs-replay[record]'") from error
+
+
+async def _listen(plan: Plan, log: Log) -> "tuple[int, Summary]":
+    from abs_replay.proxy import listening
+    from abs_replay.recorder import Recorder
+
+    stop = Stop()
+    stop.on_signals()
+    recorder: Recorder | None = None
+
+    def keep(made: Callable[[], Exchange]) -> None:
+        assert recorder is not None  # no client is served before the listeners are known
+        recorder.put(made)
+
+    try:
+        async with listening(
+            plan.recording.upstreams, keep, host=plan.host, port=plan.port, max_body=plan.max_body
+        ) as addresses:
+            recorder = Recorder(plan.store, plan.recording, say=log.problem, on_kept=log.kept)
+            _show(plan, addresses, log)
+            status = await _run(plan.program, addresses, stop, lambda: log.status(recorder.summary))
+    finally:
+        summary = recorder.close() if recorder else None
+    assert summary is not None
+    return status, summary
+
+
+def _show(plan: Plan, addresses: Mapping[Channel, str], log: Log) -> None:
+    variables = environment(addresses)
+    lines = [f"recording {plan.recording.name} in {plan.store}"]
+    lines += [f"  {channel!s:<20} {url}" for channel, url in addresses.items()]
+    lines += ["environment:", *(f"  export {name}={value}" for name, value in variables.items())]
+    listeners = {str(channel): url for channel, url in addresses.items()}
+    log.say("listening", "\n".join(lines), listeners=listeners, environment=variables)
+    if not _is_loopback(plan.host):
+        warning = f"listening on {plan.host}: whoever reaches this machine reaches what is behind, unasked"
+        log.say("warning", f"warning: {warning}", message=warning)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+async def _run(
+    program: Sequence[str], addresses: Mapping[Channel, str], stop: Stop, show: Callable[[], None]
+) -> int:
+    """Wait for the program's end, or for a signal; gives its status, 0 without one."""
+    from abs_replay import child
+
+    if not program:
+        while not stop.event.is_set():
+            show()
+            await _sleep(STATUS_S, stop)
+        return 0
+    process = child.start(program, environment(addresses) | without_proxy(os.environ))
+    while process.poll() is None and not stop.event.is_set():
+        await _sleep(POLL_S, stop)
+    return await asyncio.to_thread(child.finish, process, told=stop.told)
+
+
+async def _sleep(seconds: float, stop: Stop) -> None:
+    try:
+        await asyncio.wait_for(stop.event.wait(), seconds)
+    except TimeoutError:
+        return
