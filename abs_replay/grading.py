@@ -7,7 +7,7 @@ found before the first trace is judged (SEMANTICS V3). Time is linear in the tra
 import difflib
 import hashlib
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,7 +54,8 @@ def select_given(
     by_name = _by_name(sessions)
     only = _only(by_name, session_for)
     for trace in () if only else traces:
-        _refuse_stray(trace, by_name)
+        if trace.session not in by_name and (trace.session or len(by_name) > 1):
+            raise _stray(trace, by_name)
     alone = sessions[0] if len(sessions) == 1 else None
     chosen = [(trace, only or (by_name[trace.session] if trace.session else alone)) for trace in traces]
     return _selection([(trace, session) for trace, session in chosen if session], sessions)
@@ -78,7 +79,7 @@ def select_stored(
         nameless=nameless,
     )
     if not selection.chosen:
-        names = ", ".join(map(quoted, by_name))
+        names = _listed(by_name)
         why = left_out_of(selection) or "no trace was found"
         raise UsageError(
             f"nothing to grade with {names}: {why}; --session-for NAME says which session judges them"
@@ -121,18 +122,21 @@ def _only(by_name: Mapping[str, Template], session_for: str | None) -> Template 
     raise UsageError(f"--session-for {quoted(session_for)}: no session given is called so; is it {names}?")
 
 
-def _refuse_stray(trace: Trace, by_name: Mapping[str, Template]) -> None:
-    names = ", ".join(map(quoted, by_name))
-    if trace.session is None and len(by_name) > 1:
-        raise UsageError(
-            f"trace {trace.id} names no session, and several are given ({names}): "
+def _stray(trace: Trace, by_name: Mapping[str, Template]) -> UsageError:
+    if trace.session is None:
+        return UsageError(
+            f"trace {trace.id} names no session, and several are given ({_listed(by_name)}): "
             "say with --session-for NAME which judges it"
         )
-    if trace.session is not None and trace.session not in by_name:
-        raise UsageError(
-            f"trace {trace.id} is of session {quoted(trace.session)}, which is not given (given: {names}): "
-            "give its document, or say with --session-for NAME which judges it"
-        )
+    return UsageError(
+        f"trace {trace.id} is of session {quoted(trace.session)}, which is not given (given: "
+        f"{_listed(by_name)}): give its document, or say with --session-for NAME which judges it"
+    )
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = [quoted(name) for name in list(names)[:5]]
+    return ", ".join([*shown, f"{len(names) - 5} more"] if len(names) > 5 else shown)
 
 
 def _selection(chosen: Sequence[tuple[Trace, Template]], sessions: Sequence[Template]) -> Selection:

@@ -66,6 +66,7 @@ def as_json(report: Report) -> dict[str, Json]:
             "evaluations": totals.evaluation_counts(report.runs),
         },
         "carried_over": len(report.carried),
+        "decided_anew": sum(len(run.verdicts) for run in report.runs) - len(report.carried),
         "ungraded_sessions": report.ungraded_sessions,
         "warnings": report.warnings,
         "runs": [_run(run, report.carried) for run in report.runs],
