@@ -12,7 +12,9 @@ from abs_replay.json_styles import write
 WIDTH = 100
 
 # DEL and C1 controls, line separators, bidirectional marks, and halves of surrogate pairs (no UTF-8).
-_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_UNSAFE = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
 
 
 class Line(dict[str, Any]):
@@ -21,7 +23,11 @@ class Line(dict[str, Any]):
 
 def lay_out(document: Any) -> str:
     """Write a JSON value as text that ends with a newline."""
-    text = _render(document, 0) + "\n"
+    return harmless(_render(document, 0) + "\n")
+
+
+def harmless(text: str) -> str:
+    """Escape what a terminal obeys, as JSON does; newlines stay."""
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from abs_replay.canonical import json_body
 from abs_replay.exchange import Exchange
+from abs_replay.layout import harmless
 from abs_replay.player import Miss, Reason
 
 STATUS = 422
@@ -19,7 +20,7 @@ CODE = "replay_miss"
 
 def explain(miss: Miss, exchanges: Sequence[Exchange]) -> str:
     """Say what was asked and why nothing answers: one line, then the nearest and what differs, indented."""
-    return "\n".join([_asked(miss), *(f"  {line}" for line in _details(miss, exchanges))])
+    return harmless("\n".join([_asked(miss), *(f"  {line}" for line in _details(miss, exchanges))]))
 
 
 def _asked(miss: Miss) -> str:

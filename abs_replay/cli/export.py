@@ -1,0 +1,56 @@
+"""`abs export`: write a recording as a cassette."""
+
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from abs_replay.errors import UsageError
+
+
+@click.command()
+@click.argument("recording", default="last")
+@click.option(
+    "--store", type=click.Path(path_type=Path), help="The store [default: ABS_STORE, or .abs/store.duckdb]."
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file to write [default: NAME.cassette.json].",
+)
+@click.option("--force", is_flag=True, help="Write over a file that exists.")
+def command(recording: str, store: Path | None, output: Path | None, force: bool) -> None:
+    """Write RECORDING (a name, an id, last, last~1; last if none is given) as a cassette.
+
+    \b
+    abs export                                     the last recording, as NAME.cassette.json
+    abs export refund --output tests/refund.cassette.json
+    """
+    from abs_replay.cassette import Cassette, dumps
+    from abs_replay.store import Store, default_path
+
+    stored = Store(default_path(store, os.environ))
+    found = stored.recording(recording)
+    exchanges = stored.exchanges(found.id)
+    path = output or Path(f"{_file_name(found.name)}.cassette.json")
+    _write(path, dumps(Cassette(found, exchanges)), force)
+    counts = Counter(str(exchange.channel) for exchange in exchanges)
+    shown = ", ".join(f"{channel} {count}" for channel, count in sorted(counts.items()))
+    click.echo(f"{path}: {len(exchanges)} exchanges{f' ({shown})' if shown else ''}")
+
+
+def _file_name(name: str) -> str:
+    """A recording's name as one that leads out of no folder."""
+    return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "recording"
+
+
+def _write(path: Path, text: str, force: bool) -> None:
+    try:
+        with path.open("w" if force else "x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path} exists: say --force to write over it, or --output FILE") from None
+    except OSError as error:
+        raise UsageError(f"{path} can not be written: {error.strerror}") from None

@@ -1,0 +1,244 @@
+"""`abs replay`: serve a cassette in place of agent, model and tools, by itself or around a command."""
+
+import os
+import signal
+import threading
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from abs_replay.channels import environment
+from abs_replay.errors import CassetteError, UsageError
+from abs_replay.exchange import Role
+
+if TYPE_CHECKING:
+    from abs_replay.cassette import Cassette
+    from abs_replay.player import Miss, Player, Summary
+    from abs_replay.server import ReplayServer
+
+DEFAULT_PORT = 7070
+
+# SDKs refuse to start without these; what stands in them does not matter to a recording.
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
+PLACEHOLDER = "replayed-by-abs"
+
+_UNUSED_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line said; `speed` is None for no waiting, else how many times faster."""
+
+    port: int | None
+    match: str
+    speed: float | None
+    fail_unused: bool
+    quiet: bool
+
+
+class _Timing(click.ParamType[float | None]):
+    name = "timing"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | None:
+        text = str(value)
+        if text in ("none", "recorded"):
+            return None if text == "none" else 1.0
+        try:
+            speed = float(text.removeprefix("x")) if text.startswith("x") else 0.0
+        except ValueError:
+            speed = 0.0
+        if not 0 < speed < 1e9:
+            self.fail(f"{text!r}: expected none, recorded or xN (x10: ten times faster)", param, ctx)
+        return speed
+
+
+@click.command()
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[CASSETTE] [-- COMMAND ...]")
+@click.option("--recording", metavar="R", help="Replay this recording of the store: name, id, last, last~1.")
+@click.option(
+    "--store", type=click.Path(path_type=Path), help="The store [default: ABS_STORE, or .abs/store.duckdb]."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help=f"The first listener's port; 0: any free ones [default: {DEFAULT_PORT}, 0 with a COMMAND].",
+)
+@click.option(
+    "--match",
+    type=click.Choice(("strict", "canonical", "loose")),
+    default="canonical",
+    show_default=True,
+    help="How alike: equal; or but for fresh ids and times; or the same turn.",
+)
+@click.option("--timing", type=_Timing(), default="none", show_default=True, help="none, recorded, or x10.")
+@click.option("--fail-unused", is_flag=True, help="Exit 1 if anything recorded was not played.")
+@click.option("--quiet", is_flag=True, help="Say nothing but misses.")
+def command(
+    arguments: tuple[str, ...],
+    recording: str | None,
+    store: Path | None,
+    port: int | None,
+    match: str,
+    timing: float | None,
+    fail_unused: bool,
+    quiet: bool,
+) -> int:
+    """Serve CASSETTE in place of agent, model and tools; nothing else runs, nothing goes out.
+
+    With a COMMAND, run it against the recording and exit with its status, or with 1 if it asked for
+    anything that nobody recorded. Without one, serve until Ctrl-C.
+
+    \b
+    abs replay refund.cassette.json -- pytest       a test suite, without agent, model or network
+    abs replay --recording last                     what was just recorded, on the same ports
+    """
+    cassette, program = _what(arguments, recording, store)
+    return _replay(cassette, program, Options(port, match, timing, fail_unused, quiet))
+
+
+def _what(
+    arguments: Sequence[str], recording: str | None, store: Path | None
+) -> "tuple[Cassette, Sequence[str]]":
+    if recording is not None:
+        return _from_store(recording, store), arguments
+    if not arguments:
+        raise UsageError("nothing to replay: say abs replay FILE.cassette.json, or --recording last")
+    return _from_file(Path(arguments[0])), arguments[1:]
+
+
+def _from_store(recording: str, store: Path | None) -> "Cassette":
+    from abs_replay.cassette import Cassette
+    from abs_replay.store import Store, default_path
+
+    stored = Store(default_path(store, os.environ))
+    found = stored.recording(recording)
+    return Cassette(found, stored.exchanges(found.id))
+
+
+def _from_file(path: Path) -> "Cassette":
+    from abs_replay.cassette import loads
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        hint = "the first argument is the cassette, unless --recording R is given"
+        raise CassetteError(f"{path} can not be read: {error.strerror} ({hint})") from None
+    except UnicodeDecodeError:
+        raise CassetteError(f"{path} is no UTF-8 text, as cassettes are") from None
+    return loads(text, str(path))
+
+
+def _replay(cassette: "Cassette", program: Sequence[str], options: Options) -> int:
+    from abs_replay.matching import Match
+    from abs_replay.miss import explain
+    from abs_replay.player import Player
+    from abs_replay.server import ReplayServer
+
+    def report(miss: "Miss") -> None:
+        click.echo(f"miss: {explain(miss, cassette.exchanges)}", err=True)
+
+    player = Player(cassette, Match(options.match))
+    port = options.port if options.port is not None else 0 if program else DEFAULT_PORT
+    stop = _Stop()
+    with stop.on_signals(), ReplayServer(player, port=port, speed=options.speed, on_miss=report) as server:
+        token = uuid.uuid4().hex[:12] if program else ""
+        variables = _variables(server, token)
+        if not options.quiet:
+            _show(cassette, server, variables)
+        status = _run(program, variables, stop) if program else stop.wait()
+    return _end(player, status, options)
+
+
+@dataclass(slots=True)
+class _Stop:
+    """Whether to stop, and whether the terminal said so, to the whole group of processes."""
+
+    event: threading.Event = field(default_factory=threading.Event)
+    told: bool = False
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        self.told = number == signal.SIGINT
+        self.event.set()
+
+    def wait(self) -> int:
+        self.event.wait()
+        return 0
+
+
+def _run(program: Sequence[str], variables: Mapping[str, str], stop: _Stop) -> int:
+    from abs_replay import child
+
+    process = child.start(program, variables)
+
+    def await_end() -> None:
+        process.wait()
+        stop.event.set()
+
+    threading.Thread(target=await_end, daemon=True).start()
+    stop.wait()
+    return child.finish(process, told=stop.told)
+
+
+def _variables(server: "ReplayServer", token: str) -> dict[str, str]:
+    addresses = server.addresses(token)
+    variables = environment(addresses)
+    if any(channel.role is Role.LLM for channel in addresses):
+        variables |= {key: PLACEHOLDER for key in KEYS if not os.environ.get(key)}
+    return variables | _no_proxy()
+
+
+def _no_proxy() -> dict[str, str]:
+    """Keep a proxy that the environment names from being asked for the listeners on loopback."""
+    if not any(os.environ.get(name) for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")):
+        return {}
+    hosts = ",".join(filter(None, (os.environ.get("NO_PROXY") or os.environ.get("no_proxy"), "127.0.0.1")))
+    return {"NO_PROXY": hosts, "no_proxy": hosts}
+
+
+def _show(cassette: "Cassette", server: "ReplayServer", variables: Mapping[str, str]) -> None:
+    click.echo(f"replaying {cassette.recording.name}: {len(cassette.exchanges)} exchanges", err=True)
+    for channel, url in server.addresses().items():
+        refused = "  (refused, as recorded: nobody listens)" if channel in server.refused else ""
+        click.echo(f"  {channel!s:<20} {url}{refused}", err=True)
+    click.echo("environment:", err=True)
+    for name, value in variables.items():
+        click.echo(f"  export {name}={value}", err=True)
+
+
+def _end(player: "Player", status: int, options: Options) -> int:
+    from abs_replay.child import exit_status
+
+    summary = player.summary()
+    if not options.quiet:
+        _show_summary(summary)
+    failed = summary.missed > 0 or (options.fail_unused and len(summary.unused) > 0)
+    return exit_status(status, failed)
+
+
+def _show_summary(summary: "Summary") -> None:
+    used, unused = len(summary.used), len(summary.unused)
+    click.echo(f"{used} exchanges used, {unused} unused, {summary.missed} missed", err=True)
+    for exchange in summary.unused[:_UNUSED_SHOWN]:
+        request = exchange.request
+        click.echo(
+            f"  unused: {request.method} {request.path} on {exchange.channel} (id {exchange.id})", err=True
+        )
+    if unused > _UNUSED_SHOWN:
+        click.echo(f"  and {unused - _UNUSED_SHOWN} more", err=True)

@@ -1,0 +1,69 @@
+"""`abs export` writes what the store holds, and never over a file unasked."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from abs_replay.cassette import loads
+from abs_replay.cli import cli
+from abs_replay.errors import StoreError, UsageError
+from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role, Upstream
+from abs_replay.store import Store
+
+LLM = Channel(Role.LLM, "openai")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "store.duckdb"
+    stored = Store(path)
+    for number, name in enumerate(("first", "../re fund/ü")):
+        recording = Recording(f"r{number}", name, float(number), upstreams=(Upstream(LLM, "https://h/v1"),))
+        stored.begin(recording)
+        request = Request("POST", "/v1/chat/completions", (), Body(b'{"n":%d}' % number))
+        answer = Response(200, (), Body(b'{"ok":true}'))
+        stored.append(recording.id, [Exchange(f"x{number}", LLM, float(number), request, answer)])
+    return path
+
+
+def export(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["export", *map(str, arguments)])
+
+
+def test_the_last_recording_is_written_under_a_name_that_leads_nowhere_else(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = export("--store", store)
+    assert result.output == "re-fund-ü.cassette.json: 1 exchanges (llm:openai 1)\n"
+    cassette = loads((tmp_path / "re-fund-ü.cassette.json").read_text(encoding="utf-8"))
+    assert cassette.recording == Store(store).recording("last")
+    assert cassette.exchanges == Store(store).exchanges("r1")
+
+
+def test_a_recording_is_chosen_by_name(store: Path, tmp_path: Path) -> None:
+    output = tmp_path / "mine.json"
+    assert export("first", "--store", store, "--output", output).exit_code == 0
+    assert [one.id for one in loads(output.read_text(encoding="utf-8")).exchanges] == ["x0"]
+
+
+def test_a_file_that_exists_is_kept_unless_forced(store: Path, tmp_path: Path) -> None:
+    output = tmp_path / "mine.json"
+    output.write_text("precious")
+    refused = export("--store", store, "--output", output)
+    assert isinstance(refused.exception, UsageError)
+    assert "--force" in str(refused.exception)
+    assert output.read_text() == "precious"
+    assert export("--store", store, "--output", output, "--force").exit_code == 0
+    assert output.read_text().startswith("{")
+
+
+def test_a_folder_that_does_not_exist_is_said_in_one_line(store: Path, tmp_path: Path) -> None:
+    result = export("--store", store, "--output", tmp_path / "none" / "x.json")
+    assert isinstance(result.exception, UsageError)
+    assert "can not be written" in str(result.exception)
+
+
+def test_an_unknown_recording_is_a_user_error(store: Path) -> None:
+    assert isinstance(export("nobody", "--store", store).exception, StoreError | UsageError)
