@@ -42,7 +42,10 @@ def holds(condition: Condition) -> bool:
     assert isinstance(
         expression, Constant | Text | Value | Items | Fields | Not | AnyAll | Comparison
     )  # what `parse` gave
-    return _boolean(_evaluate(expression, condition.values), "the whole")
+    try:
+        return _boolean(_evaluate(expression, condition.values), "the whole")
+    except RecursionError:
+        raise Undecidable("a value is nested too deeply to be compared") from None
 
 
 def _evaluate(expression: Expression, values: Mapping[str, Json]) -> Json:

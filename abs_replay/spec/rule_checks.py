@@ -32,6 +32,7 @@ COMPOSITIONS = tuple(_by_type(rules.ANY_LEVEL))
 SCORING = (rules.Judged, rules.TextMetric, rules.Custom, rules.Composition)  # those with a threshold (R6)
 ADAPTERS = ("builtin", "azure", "aws", "google", "aievaluator")
 SELECTORS = ("match", "after")
+_DIGITS = 18  # 1e999999999 would take the memory of a whole number that long
 _WHOLE_NUMBERS = ("min", "max", "max_steps")
 # Patterns are tried with references standing for these: the author's own part must compile with one.
 _STAND_INS = ("x", "~")
@@ -84,7 +85,7 @@ def model_data(fields: Mapping[str, Any]) -> dict[str, Any]:
     data = dict(fields)
     for key in _WHOLE_NUMBERS:
         value = data.get(key)
-        if isinstance(value, Number) and value == value.to_integral_value():
+        if isinstance(value, Number) and value.adjusted() < _DIGITS and value == value.to_integral_value():
             data[key] = int(value)
     if isinstance(data.get("threshold"), Number):
         data["threshold"] = float(data["threshold"])

@@ -8,7 +8,6 @@ from typing import Any, cast
 import jsonschema
 from jsonschema.protocols import Validator
 from referencing import Registry, Specification
-from referencing._core import Resolver
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY, specification_with
 
@@ -28,6 +27,7 @@ VALUES = ("const", "enum", "default", "examples")
 
 type Pending = Callable[[Json], bool]
 type Found = Iterator[tuple[Path, str]]
+type _Resolver = Any  # `referencing` exports no name for what its registries give
 
 
 def problems(schema: Json, pending: Pending) -> Found:
@@ -88,7 +88,7 @@ def _references(schema: Mapping[str, Json], draft: str, pending: Pending) -> Fou
             yield path, f"the reference {target} can not be followed: {reason}"
 
 
-def _leads_somewhere(resolver: Resolver[Json], target: str) -> bool:
+def _leads_somewhere(resolver: _Resolver, target: str) -> bool:
     try:
         resolver.lookup(target)
     except (Unresolvable, ValueError):
@@ -97,8 +97,8 @@ def _leads_somewhere(resolver: Resolver[Json], target: str) -> bool:
 
 
 def _written(
-    value: Json, path: Path, resolver: Resolver[Json], specification: Specification[Json]
-) -> Iterator[tuple[Path, Resolver[Json], str]]:
+    value: Json, path: Path, resolver: _Resolver, specification: Specification[Json]
+) -> Iterator[tuple[Path, _Resolver, str]]:
     """Every reference with its path and what resolves it: an embedded `$id` begins a new base."""
     if isinstance(value, Mapping):
         if path:

@@ -61,7 +61,11 @@ class Template:
 
     def resolve(self, sources: Sources) -> Session:
         """Give the session with these values; raises `SpecError` with every reference without one (V3)."""
-        return _Resolution(self, sources).session()
+        try:
+            return _Resolution(self, sources).session()
+        except RecursionError:
+            message = "the value of a reference is nested too deeply"
+            raise SpecError([self.document.problem((), message)]) from None
 
 
 def behavior_references(value: Mapping[str, Json]) -> frozenset[str]:
@@ -138,6 +142,7 @@ class _Resolution:
 
     def _last_values(self, scope: Scope) -> dict[str, Json]:
         names = self._template.references() | {name for c in self._captures for name in c.values}
+        names |= {name.partition(".")[0] for name in names}  # `order` where only {{order.id}} is written
         return {name: value for name in sorted(names) for value in _found(scope, name)}
 
     def _behavior(self, at: str, placed: Placed) -> Behavior:

@@ -89,6 +89,14 @@ def test_what_has_no_answer_is_undecidable(text: str, word: str) -> None:
     assert word in raised.value.reason
 
 
+def test_values_too_deep_to_compare_are_undecidable() -> None:
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(Undecidable, match="deep"):
+        _holds("[{{v}}] == {{w}}", v=deep, w=[[deep]])
+
+
 def test_and_and_or_stop_at_the_first_side_that_decides() -> None:
     assert _holds("true or {{n}}")
     assert not _holds("false and {{nothing}}")
@@ -98,7 +106,8 @@ def test_and_and_or_stop_at_the_first_side_that_decides() -> None:
     "text",
     ["", " ", "{{a}} ==", "== 1", "1 < 2 < 3", "1 == 1 == true", "(true", "true)", "[1", "[1,]", "{'a' 1}",
      "{a: 1}", "a == 1", "{{a b}}", "{{a!}} == 1", "len('a') == 1", "'a'.x == 'b'", "{{a}}.b == 1",
-     "1 not in [1]", "True", "1.", "01", "+1", "1_0", "'a", '"a', "'\\x'", "'a\nb'", "'\\ud800'", "x'a'", "true and", "not",
+     "1 not in [1]", "True", "1.", "01", "+1", "1_0", "'a", '"a', "'\\x'", "'a\nb'", "'\\ud800'",
+     "x'a'", "true and", "not",
      "a & b", "1;2", "(" * 60 + "true" + ")" * 60, "not " * 60 + "true", "[" * 60 + "]" * 60, "9" * 5000,
      "1e99999999999999999999"],
 )  # fmt: skip

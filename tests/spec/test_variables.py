@@ -160,6 +160,14 @@ def test_only_the_grammar_of_references_is_a_reference(
     assert _content(tmp_path, written, Sources(row={"v": "1"})) == (written if read is None else read)
 
 
+def test_a_value_nested_too_deeply_for_text_is_a_problem(tmp_path: Path) -> None:
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    (problem,) = _missing(tmp_path, Sources(row={"v": deep}), _says("<{{v}}>"))
+    assert "deep" in problem.message
+
+
 def test_positions_of_lists_are_digits_and_inside(tmp_path: Path) -> None:
     sources = Sources(row={"v": ["a", {"0": "b"}]})
     assert _content(tmp_path, ["{{v.0}}", "{{v.1.0}}"], sources) == ["a", "b"]

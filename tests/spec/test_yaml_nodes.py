@@ -182,10 +182,13 @@ def test_json_loads_as_json_does(value: Any, ascii_: bool, indent: int | str | N
     assert _values(text) == [json.loads(text, parse_float=Number)]
 
 
-@given(value=_json(_TEXT_1_1), flow=st.sampled_from([True, False, None]))
+@given(value=_json(_TEXT_1_1), style=st.sampled_from(['"', "'"]), flow=st.sampled_from([True, False]))
 @settings(max_examples=100, deadline=None)
-def test_what_is_dumped_as_yaml_loads_the_same(value: Any, flow: bool | None) -> None:
-    text = yaml.dump(value, Dumper=yaml.SafeDumper, default_flow_style=flow, allow_unicode=True)
+def test_what_is_dumped_as_yaml_loads_the_same(value: Any, style: str, flow: bool) -> None:
+    # In quotes and with tags, as PyYAML leaves some texts plain that are numbers in YAML 1.2 (0E0).
+    text = yaml.dump(
+        value, Dumper=yaml.SafeDumper, default_style=style, default_flow_style=flow, allow_unicode=True
+    )
     assert _values(text) == [json.loads(json.dumps(value), parse_float=Number)]
 
 
