@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from abs_replay.alignment.compatibility import bits
 
-EFFORT = 50_000  # nodes after which the search takes what looks best instead of what is
+EFFORT = 20_000  # nodes after which the search takes what looks best instead of what is
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,19 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """The turn's steps: parallel blocks as masks, and the call (a bit) each gives or answers."""
+    """The turn's steps: parallel blocks as masks, and what is known of calls and their responses.
+
+    Calls are bits. `gives` has the call that each position is, `uses` the call that it answers and
+    so uses up, `answers` for each call the mask of positions that may answer it. `given` are the
+    calls that rows of earlier turns took.
+    """
 
     count: int
     parallel: tuple[int, ...] = ()
     gives: tuple[int, ...] = ()
+    uses: tuple[int, ...] = ()
     answers: tuple[int, ...] = ()
-    given: int = 0  # calls that rows of earlier turns took
+    given: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,17 +166,18 @@ class _Search:
         allowed = -1 << state.floor
         if row.block is not None and row.block == state.block:
             allowed |= state.inside & ~state.used & (-1 << state.base)
-        mask = row.mask & allowed
-        if not row.needs_call:
-            return mask
-        answered = sum(1 << n for n in bits(mask & ~row.free) if self.at.answers[n] & state.calls)
-        return mask & row.free | answered
+        if row.needs_call:
+            answering = row.free
+            for call in bits(state.calls):
+                answering |= self.at.answers[call]
+            allowed &= answering
+        return row.mask & allowed
 
     def _take(self, state: _State, position: int) -> _State:
         row, bit = self.rows[state.row], 1 << position
         calls = state.calls
         if self.at.gives:
-            calls = (calls | self.at.gives[position]) & ~(self.at.answers[position] if row.needs_call else 0)
+            calls = (calls | self.at.gives[position]) & ~(self.at.uses[position] if row.needs_call else 0)
         floor = max(state.floor, position + 1)
         inside = next((mask for mask in self.at.parallel if mask & bit), 0) if row.block is not None else 0
         if not inside:
@@ -214,8 +221,9 @@ def _mirrored(mask: int, count: int) -> int:
 
 def _ahead(positions: Positions) -> list[int]:
     """Give for each position the calls that are answered there or later: others need no memory."""
-    ahead = [0] * (positions.count + 1)
+    ends = [0] * (positions.count + 1)
+    for call, answering in enumerate(positions.answers):
+        ends[answering.bit_length()] |= 1 << call
     for position in range(positions.count - 1, -1, -1):
-        answered = positions.answers[position] if positions.answers else 0
-        ahead[position] = ahead[position + 1] | answered
-    return ahead
+        ends[position] |= ends[position + 1]
+    return [*ends[1:], 0]

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 
 from abs_replay.alignment.best import Positions, Row, best_alignment
 from abs_replay.alignment.compatibility import (
@@ -19,9 +21,8 @@ from abs_replay.judgement import Answer
 from abs_replay.spec.session import Behavior
 from abs_replay.trace import Step
 
+type Found = Mapping[int, int]  # behavior -> the position in its turn that it took
 type CallIds = frozenset[str | None]  # of calls that were matched; None is a call without an id
-
-WITHOUT_ID = 1  # the bit of calls without an id, which any response may answer (A12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,38 @@ def _answering(behaviors: Sequence[Behavior], aliases: Aliases) -> Iterator[int]
             yield index
 
 
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The calls that responses of one turn answer, numbered (A12; see `best.Positions`).
+
+    Number 0 is any call without an id, which any response may answer. `without_id` are the
+    responses that have none themselves: they may answer any call.
+    """
+
+    number: Mapping[str | None, int]
+    gives: tuple[int, ...]
+    uses: tuple[int, ...]
+    answers: tuple[int, ...]
+    without_id: int
+
+
+def calls_of(steps: Sequence[Step]) -> Calls:
+    number: dict[str | None, int] = {None: 0}
+    answers, without_id, uses = [0], 0, [0] * len(steps)
+    for position, step in enumerate(steps):
+        if is_tool_response(step) and step.call_id is None:
+            without_id |= 1 << position
+        elif is_tool_response(step):
+            if step.call_id not in number:
+                number[step.call_id] = len(answers)
+                answers.append(0)
+            answers[number[step.call_id]] |= 1 << position
+            answers[0] |= 1 << position
+            uses[position] = 1 << number[step.call_id]
+    gives = (1 << number[step.call_id] if is_call(step) and step.call_id in number else 0 for step in steps)
+    return Calls(number, tuple(gives), tuple(uses), tuple(answers), without_id)
+
+
 @dataclass(slots=True)
 class TraceTurn:
     """One turn of the trace: its user step, and the visible steps behind it, from position `start` on."""
@@ -60,8 +93,9 @@ class TraceTurn:
     start: int
     index: TurnIndex
     parallel: tuple[int, ...]
+    calls: Calls
     _candidates: dict[int, Candidates] = field(default_factory=dict)
-    _required: dict[tuple[tuple[int, ...], CallIds], Mapping[int, int]] = field(default_factory=dict)
+    _required: dict[tuple[object, ...], Found] = field(default_factory=dict)
 
     @property
     def span(self) -> range:
@@ -77,14 +111,15 @@ class TraceTurn:
             self._candidates[behavior] = self.index.candidates(plan.behaviors[behavior])
         return self._candidates[behavior]
 
-    def required(self, plan: Plan, members: Sequence[int], calls: CallIds) -> Mapping[int, int]:
+    def required(self, plan: Plan, members: Sequence[int], calls: CallIds) -> Found:
         """Give the position of each required behavior that matches (A8); worked out once a set."""
-        rows = tuple(member for member in members if not plan.behaviors[member].optional)
-        if (rows, calls) not in self._required:
-            optional_ids = _optional_ids(self, plan, members)
-            found = _best(self, plan, rows, calls, optional_ids)
-            self._required[rows, calls] = found
-        return self._required[rows, calls]
+        behaviors = plan.behaviors
+        rows = tuple(member for member in members if not behaviors[member].optional)
+        optional_calls = [m for m in members if behaviors[m].optional and is_execution(behaviors[m])]
+        key = rows, tuple(optional_calls), calls
+        if key not in self._required:
+            self._required[key] = _best(self, plan, members, rows, calls)
+        return self._required[key]
 
 
 def split(steps: Sequence[Step], aliases: Aliases, answers: Mapping[str, Answer]) -> tuple[TraceTurn, ...]:
@@ -97,6 +132,7 @@ def split(steps: Sequence[Step], aliases: Aliases, answers: Mapping[str, Answer]
             start,
             TurnIndex(steps[start:end], aliases, answers),
             parallel_blocks(steps[start:end]),
+            calls_of(steps[start:end]),
         )
         for number, (start, end) in enumerate(zip(starts, ends, strict=True))
     )
@@ -122,65 +158,42 @@ def align_turn(turn: TraceTurn, plan: Plan, members: Sequence[int], calls: CallI
 # -- required behaviors --
 
 
-def _best(
-    turn: TraceTurn, plan: Plan, members: tuple[int, ...], calls: CallIds, optional_ids: Mapping[int, CallIds]
-) -> Mapping[int, int]:
-    named = dict.fromkeys(step.call_id for step in turn.steps if _has_id(step))
-    bit_of: dict[str | None, int] = {None: WITHOUT_ID, **{name: 2 << n for n, name in enumerate(named)}}
-    answers = [bit_of[step.call_id] | WITHOUT_ID if _has_id(step) else 0 for step in turn.steps]
-    gives = [bit_of.get(step.call_id, 0) if is_call(step) else 0 for step in turn.steps]
-    given = sum(bit_of.get(call, 0) for call in calls)
-    positions = Positions(len(turn.steps), turn.parallel, tuple(gives), tuple(answers), given)
-    rows = _rows(turn, plan, members, optional_ids, positions, bit_of)
-    found = zip(members, best_alignment(rows, positions), strict=True)
-    return {member: position for member, position in found if position is not None}
+def _best(turn: TraceTurn, plan: Plan, members: Sequence[int], rows: Sequence[int], calls: CallIds) -> Found:
+    known = turn.calls
+    given = sum(1 << known.number[call] for call in calls if call in known.number)
+    positions = Positions(len(turn.steps), turn.parallel, known.gives, known.uses, known.answers, given)
+    found = best_alignment(_rows(turn, plan, members, given), positions)
+    return {row: position for row, position in zip(rows, found, strict=True) if position is not None}
 
 
-def _has_id(response: Step) -> bool:
-    return is_tool_response(response) and response.call_id is not None
+def _rows(turn: TraceTurn, plan: Plan, members: Sequence[int], given: int) -> list[Row]:
+    """Describe the required among the members; a response only fits where its call can be taken.
 
-
-def _rows(
-    turn: TraceTurn,
-    plan: Plan,
-    members: Sequence[int],
-    optional_ids: Mapping[int, CallIds],
-    positions: Positions,
-    bit_of: Mapping[str | None, int],
-) -> list[Row]:
-    rows, givable = [], positions.given
+    Required behaviors are aligned first (A9), so a response to an optional call has to trust that
+    the call will be taken: what such calls could give counts as free.
+    """
+    rows: list[Row] = []
+    callable_, optional = 0, 0
+    free, answering = turn.calls.without_id, _either(turn.calls.answers, given)
     for member in members:
-        fit = turn.candidates(plan, member).fit
-        block = plan.blocks.get(member)
-        if is_execution(plan.behaviors[member]):
-            for position in bits(fit) if plan.answering else ():
-                givable |= positions.gives[position]
-            rows.append(Row(fit, block))
-        elif member in plan.answering:
-            extra = sum(bit_of.get(call, 0) for call in optional_ids[member])
-            unbound = [n for n in bits(fit) if not positions.answers[n] or positions.answers[n] & extra]
-            free = sum(1 << n for n in unbound)
-            answering = sum(1 << n for n in bits(fit & ~free) if positions.answers[n] & givable)
-            rows.append(Row(free | answering, block, needs_call=True, free=free))
+        behavior, fit = plan.behaviors[member], turn.candidates(plan, member).fit
+        if plan.answering and is_execution(behavior) and behavior.optional:
+            free |= _either(turn.calls.answers, _either(turn.calls.gives, fit & ~optional))
+            optional |= fit
+        elif plan.answering and is_execution(behavior):
+            answering |= _either(turn.calls.answers, _either(turn.calls.gives, fit & ~callable_))
+            callable_ |= fit
+        if behavior.optional:
+            continue
+        if member in plan.answering:
+            rows.append(Row(fit & (free | answering), plan.blocks.get(member), needs_call=True, free=free))
         else:
-            rows.append(Row(fit, block))
+            rows.append(Row(fit, plan.blocks.get(member)))
     return rows
 
 
-def _optional_ids(turn: TraceTurn, plan: Plan, members: Sequence[int]) -> dict[int, CallIds]:
-    """Give for each response the calls that an optional behavior before it could take.
-
-    Required behaviors are aligned first (A9), so a response to an optional call has to trust that
-    the call will be taken.
-    """
-    ids: set[str | None] = set()
-    found: dict[int, CallIds] = {}
-    for member in members:
-        if member in plan.answering:
-            found[member] = frozenset(ids)
-        elif plan.behaviors[member].optional and is_execution(plan.behaviors[member]):
-            ids.update(turn.steps[n].call_id for n in bits(turn.candidates(plan, member).fit))
-    return found
+def _either(masks: Sequence[int], chosen: int) -> int:
+    return reduce(or_, (masks[number] for number in bits(chosen)), 0)
 
 
 # -- optional behaviors --
