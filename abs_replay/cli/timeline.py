@@ -86,11 +86,11 @@ def _laid_out(start: str, who: str, width: int, words: str, screen: Screen | Non
     margin = len(start) + width + 2
     if screen.width - margin < LEAST_WORDS:
         yield cut(f"{start}{who}", screen.width)
-        yield from (f"    {line}" for line in _wrapped(words, screen.width - 4))
+        yield from (f"    {line}".rstrip() for line in _wrapped(words, screen.width - 4))
         return
     lines = _wrapped(words, screen.width - margin) or [""]
     yield f"{start}{who}{' ' * (width - cell_len(who))}  {lines[0]}".rstrip()
-    yield from (f"{' ' * margin}{line}" for line in lines[1:])
+    yield from (f"{' ' * margin}{line}".rstrip() for line in lines[1:])
 
 
 def _wrapped(words: str, width: int) -> list[str]:

@@ -1,0 +1,52 @@
+"""Columns stand under their headings, and no cell controls the terminal."""
+
+import pytest
+
+from abs_replay.cli.columns import columns, length, moment, size
+from abs_replay.reports import Screen
+
+
+def test_columns_are_as_wide_as_their_widest_cell() -> None:
+    rows = [("a", "1", "x"), ("名前", "100", "")]
+
+    assert columns(("ID", "COUNT>", "TAGS"), rows, None) == (
+        "ID    COUNT  TAGS\na         1  x\n名前    100\n"
+    )
+
+
+def test_lines_are_cut_to_the_screen_and_the_heading_is_dim() -> None:
+    shown = columns(("ID", "WORDS"), [("a", "many words and more")], Screen(12, colour=True))
+
+    assert shown == "\x1b[2mID  WORDS\x1b[0m\na   many wo…\n"
+
+
+def test_control_characters_are_escaped() -> None:
+    assert columns(("ID",), [("\x1b[31mred\n",)], None) == "ID\n\\x1b[31mred\\n\n"
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(None, "–"), (0, "0 B"), (999, "999 B"), (1000, "1 kB"), (12_345, "12.3 kB"), (5 * 10**9, "5 GB")],
+)
+def test_sizes_are_short(count: int | None, text: str) -> None:
+    assert size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (None, "–"),
+        (0.4, "0 ms"),
+        (999.9, "1.0 s"),
+        (59_990, "1 min 0 s"),
+        (200_000, "3 min 20 s"),
+        (7_500_000, "2 h 5 min"),
+    ],
+)
+def test_lengths_are_short(milliseconds: float | None, text: str) -> None:
+    assert length(milliseconds) == text
+
+
+@pytest.mark.parametrize("seconds", [1e300, -1e20, float("inf")])
+def test_a_time_that_no_calendar_has_is_shown_as_a_number(seconds: float) -> None:
+    assert moment(seconds) == f"{seconds:g}"

@@ -1,0 +1,176 @@
+"""`abs ls` lists what a store holds, for people and for programs."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from abs_replay.cli import cli
+from abs_replay.cli.failure import run
+from abs_replay.exchange import Body, Channel, Exchange, Outcome, Recording, Request, Response, Role, Upstream
+from abs_replay.store import Store
+from abs_replay.verdicts import Grading, Report, Run, Status, Verdict
+from abs_replay.verdicts import Result as Came
+
+AGENT = Channel(Role.AGENT, "agent")
+JSON = (("content-type", "application/json"),)
+
+
+ASKED = b'{"messages": [{"role": "user", "content": "Where is \\u001b[31m it?"}]}'
+ANSWER = b'{"message": {"role": "assistant", "content": "On its way."}}'
+CHAT = Exchange(
+    "e1",
+    AGENT,
+    10.0,
+    Request("POST", "/chat", JSON, Body(ASKED)),
+    Response(200, JSON, Body(ANSWER)),
+    ended_ms=20.0,
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that each test gets a copy of."""
+    store = Store(tmp_path_factory.mktemp("made") / "store.duckdb")
+    upstreams = (Upstream(AGENT, "http://localhost:8080"),)
+    store.begin(Recording("r-1", "demo", 10.0, tags={"ticket": "42"}, upstreams=upstreams))
+    store.append("r-1", [CHAT])
+    refused = Exchange("e2", AGENT, 20.0, Request("GET", "/x"), None, Outcome.REFUSED, "no one there")
+    store.append("r-2", [refused])
+    store.end("r-1", 12.5)
+    store.begin(Recording("r-2", "other", 20.0))
+    return store.path
+
+
+@pytest.fixture
+def store(made: Path, tmp_path: Path) -> Store:
+    return Store(Path(shutil.copy(made, tmp_path)))
+
+
+def ls(store: Store, *arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["ls", "--store", str(store.path), *arguments], catch_exceptions=False)
+
+
+def listed(store: Store, *arguments: str) -> list[dict[str, object]]:
+    result = ls(store, "--format", "json", *arguments)
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert isinstance(found, list)
+    return found
+
+
+def test_recordings_are_listed_with_their_counts(store: Store) -> None:
+    lines = ls(store).stdout.splitlines()
+
+    assert lines[0].split() == [
+        "ID",
+        "NAME",
+        "STARTED",
+        "LENGTH",
+        "EXCHANGES",
+        "ERRORS",
+        "SIZE",
+        "TRACES",
+        "TAGS",
+    ]
+    assert lines[1].split()[4:] == ["2.5", "s", "1", "0", str(len(ASKED + ANSWER)), "B", "–", "ticket=42"]
+    assert lines[2].split()[:2] == ["r-2", "other"]
+    assert "not ended" in lines[2]
+
+
+def test_recordings_are_listed_for_programs(store: Store) -> None:
+    first, second = listed(store)
+
+    assert first == {
+        "id": "r-1",
+        "name": "demo",
+        "started_at": 10.0,
+        "ended_at": 12.5,
+        "session": None,
+        "tags": {"ticket": "42"},
+        "channels": {"agent": "http://localhost:8080"},
+        "exchanges": 1,
+        "errors": 0,
+        "bytes": len(ASKED + ANSWER),
+        "traces": None,
+    }
+    assert (second["ended_at"], second["errors"]) == (None, 1)
+
+
+def test_listing_recordings_decodes_nothing(store: Store) -> None:
+    program = (
+        "import sys; from abs_replay.cli import cli; "
+        f"cli.main(['ls', '--store', {str(store.path)!r}], standalone_mode=False); "
+        "print([m for m in sys.modules if 'decoders' in m or 'assembly' in m], file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert result.stderr == "[]\n"
+    assert listed(store)[0]["traces"] is None
+
+
+def test_exchanges_are_those_of_all_recordings_or_of_one(store: Store) -> None:
+    assert [each["id"] for each in listed(store, "exchanges")] == ["e1", "e2"]
+    (refused,) = listed(store, "exchanges", "--recording", "other")
+
+    assert (refused["channel"], refused["status"], refused["outcome"]) == ("agent", None, "refused")
+    assert ls(store, "exchanges").stdout.splitlines()[2].endswith("GET /x")
+
+
+def test_traces_are_derived_when_they_are_asked_for(store: Store) -> None:
+    first = listed(store, "traces")[0]
+
+    assert (first["recording"], first["first_words"]) == ("r-1", "Where is \x1b[31m it?")
+    assert "Where is \\x1b[31m it?" in ls(store, "traces").stdout
+    assert listed(store)[0]["traces"] == 1
+
+
+def test_gradings_are_listed_with_what_they_came_to(store: Store) -> None:
+    verdict = Verdict("evaluations[0]", "never", Status.NOT_EVALUABLE, "why")
+    run = Run("Refund", None, "t-1", Came.FAILED, (), (verdict,))
+    store.save_grading(Grading("g-1", 30.0, Report((run, run))))
+
+    assert listed(store, "gradings") == [
+        {
+            "id": "g-1",
+            "made_at": 30.0,
+            "result": "failed",
+            "runs": {"failed": 2},
+            "evaluations": {"not_evaluable": 2},
+        }
+    ]
+    assert ls(store, "gradings").stdout.splitlines()[1].endswith("failed  2 failed  2 not evaluable")
+
+
+def test_an_empty_list_says_so_and_is_no_error(store: Store) -> None:
+    result = ls(store, "gradings")
+
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == f"no gradings in {store.path}\n"
+    assert listed(store, "gradings") == []
+
+
+def test_no_store_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(cli, ["ls", "--store", str(tmp_path / "none.duckdb")]) == 2
+    captured = capsys.readouterr()
+
+    assert captured.out == ""
+    assert captured.err == (
+        f"abs: no store at {tmp_path / 'none.duckdb'}: record one with `abs record`, "
+        "or name one with --store or ABS_STORE\n"
+    )
+
+
+def test_a_grading_is_of_no_recording(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(cli, ["ls", "gradings", "--recording", "demo", "--store", str(store.path)]) == 2
+    assert "leave --recording out" in capsys.readouterr().err
+
+
+def test_the_environment_names_the_store(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ABS_STORE", str(store.path))
+
+    assert "demo" in CliRunner().invoke(cli, ["ls"]).stdout

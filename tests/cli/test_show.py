@@ -1,0 +1,143 @@
+"""`abs show` shows one thing, found by any id."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from abs_replay.cassette import loads
+from abs_replay.cli import cli
+from abs_replay.cli.failure import run
+from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role, Upstream
+from abs_replay.importers.trace_file import as_json, from_json
+from abs_replay.store import Store
+from abs_replay.verdicts import Grading, Report, Run, Status, Verdict
+from abs_replay.verdicts import Result as Came
+
+AGENT = Channel(Role.AGENT, "agent")
+JSON = (("content-type", "application/json"),)
+ASKED = b'{"messages": [{"role": "user", "content": "Where is it?"}]}'
+ANSWER = b'{"message": {"role": "assistant", "content": "On its \\u001b[31m way."}}'
+CHAT = Exchange(
+    "e-1",
+    AGENT,
+    10.0,
+    Request("POST", "/chat", JSON, Body(ASKED)),
+    Response(200, JSON, Body(ANSWER)),
+    ended_ms=20.0,
+)
+RECORDING = Recording("r-1", "demo", 10.0, 12.5, "Refund", {"a": "b"}, (Upstream(AGENT, "http://h"),))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that each test gets a copy of."""
+    store = Store(tmp_path_factory.mktemp("made") / "store.duckdb")
+    store.begin(RECORDING)
+    store.append("r-1", [CHAT])
+    verdict = Verdict("evaluations[0]", "never", Status.FAILED, "why")
+    run = Run("Refund", None, "t-1", Came.FAILED, (), (verdict,))
+    store.save_grading(Grading("g-1", 30.0, Report((run,), "g-1"), {"refund.abs.yaml": "ab" * 32}))
+    return store.path
+
+
+@pytest.fixture
+def store(made: Path, tmp_path: Path) -> Store:
+    return Store(Path(shutil.copy(made, tmp_path)))
+
+
+def show(store: Store, *arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["show", "--store", str(store.path), *arguments], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("ref", ["r-1", "r", "demo", "last"])
+def test_a_recording_is_shown_with_channels_exchanges_and_traces(store: Store, ref: str) -> None:
+    shown = show(store, ref).stdout
+
+    assert shown.startswith("recording demo (r-1)\n")
+    assert "\n  agent at http://h\n" in shown
+    assert "\n1 exchange\n" in shown
+    assert "\n1 trace\n" in shown
+    assert "POST /chat" in shown
+    assert "Where is it?" in shown
+
+
+def test_a_recording_is_shown_for_programs(store: Store) -> None:
+    shown = json.loads(show(store, "demo", "--format", "json").stdout)
+
+    assert (shown["id"], shown["session"], shown["channels"]) == ("r-1", "Refund", {"agent": "http://h"})
+    assert [each["id"] for each in shown["exchanges"]] == ["e-1"]
+    assert [each["first_words"] for each in shown["traces"]] == ["Where is it?"]
+
+
+def test_a_trace_is_shown_step_by_step(store: Store) -> None:
+    show(store, "demo")
+    shown = show(store, "t-").stdout
+
+    assert shown.startswith("trace t-")
+    assert "user says" in shown
+    assert "On its \\x1b[31m way." in shown
+
+
+def test_a_trace_for_programs_is_a_trace_file(store: Store) -> None:
+    show(store, "demo")
+    (trace,) = store.traces()
+    shown = json.loads(show(store, trace.id, "--format", "json").stdout)
+
+    assert as_json(from_json(shown)) == as_json(trace)
+
+
+def test_an_exchange_is_shown_raw(store: Store) -> None:
+    by_id, last = show(store, "e-1"), show(store, "last", "--exchange")
+
+    assert by_id.stdout == last.stdout
+    assert f"\n> {ASKED.decode()}\n" in by_id.stdout
+
+
+def test_an_exchange_for_programs_is_a_cassette_of_one(store: Store) -> None:
+    cassette = loads(show(store, "e-1", "--format", "json").stdout)
+
+    assert cassette.exchanges == (CHAT,)
+    assert cassette.recording == RECORDING
+
+
+def test_a_grading_is_shown_with_its_runs_and_counts(store: Store) -> None:
+    shown = show(store, "g-").stdout
+
+    assert shown.startswith("grading g-1: failed\n")
+    assert "refund.abs.yaml (sha256 abababababab)" in shown
+    assert shown.splitlines()[-1].split() == ["failed", "t-1", "1", "failed", "Refund"]
+
+
+def test_a_grading_for_programs_is_a_report(store: Store) -> None:
+    shown = json.loads(show(store, "g-1", "--format", "json").stdout)
+
+    assert (shown["result"], shown["grading"], len(shown["runs"])) == ("failed", "g-1", 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["demoo"], "no recording or exchange or trace or grading 'demoo' in {store}: is it demo? "),
+        (["e-1x", "--exchange"], "no exchange 'e-1x' in {store}: is it e-1? `abs ls exchanges` lists them"),
+        (["demo", "--exchange"], "no exchange 'demo' in {store}: is it e-1? `abs ls exchanges` lists them"),
+    ],
+)
+def test_what_is_not_there_is_answered_with_what_is_near(
+    store: Store, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert run(cli, ["show", "--store", str(store.path), *arguments]) == 2
+    captured = capsys.readouterr()
+
+    assert captured.out == ""
+    assert captured.err.startswith(f"abs: {message.format(store=store.path)}")
+    assert captured.err.count("\n") == 1
+
+
+def test_a_beginning_that_several_share_is_refused(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    store.begin(Recording("e-recording", "x", 1.0))
+
+    assert run(cli, ["show", "e-", "--store", str(store.path)]) == 2
+    assert "could be e-1, e-recording: write more of it" in capsys.readouterr().err

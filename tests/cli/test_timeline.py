@@ -1,0 +1,79 @@
+"""A trace reads like a conversation, in any width."""
+
+from abs_replay.cli.timeline import timeline
+from abs_replay.reports import Screen
+from abs_replay.trace import Source, Step, Trace, Usage, Visibility
+
+TRACE = Trace(
+    id="t-1",
+    steps=(
+        Step(1, "user", "says", content="Where is\nmy order \x1b[31m?", at_ms=0.0),
+        Step(2, "assistant", "calls", target="Order MCP", arguments={"id": "12"}, call_id="c1", at_ms=410.0),
+        Step(
+            3,
+            "tool",
+            "responds",
+            target="Order MCP",
+            content={"status": "shipped"},
+            at_ms=520.0,
+            duration_ms=110.0,
+            sources=(Source("e1"),),
+        ),
+        Step(
+            4,
+            "assistant",
+            "responds",
+            content="hidden",
+            visibility=Visibility.INTERNAL,
+            model="gpt",
+            usage=Usage(10, 5),
+        ),
+        Step(5, "assistant", "responds", content="It is on its way.", at_ms=900.0, error="cut off"),
+    ),
+    session="Refund",
+    bindings={"cases.n": 1},
+)
+
+
+def test_a_pipe_gets_one_line_a_step() -> None:
+    assert timeline(TRACE, None) == (
+        "trace t-1: 5 steps\n"
+        "  session: Refund\n"
+        "  models: gpt\n"
+        "  tokens: 10 in, 5 out\n"
+        "  bound cases.n: 1\n"
+        "\n"
+        "1  +0.000  user says                      Where is\\nmy order \\x1b[31m?\n"
+        '2  +0.410  assistant calls                Order MCP  {"id":"12"}\n'
+        '3  +0.520  tool responds                  Order MCP  {"status":"shipped"}  [110 ms]\n'
+        "4          assistant responds (internal)  hidden\n"
+        "5  +0.900  assistant responds             It is on its way.  error: cut off\n"
+    )
+
+
+def test_words_are_wrapped_to_the_screen_and_keep_their_breaks() -> None:
+    steps = timeline(TRACE, Screen(70)).splitlines()[6:]
+
+    assert steps[:2] == [
+        "1  +0.000  user says                      Where is",
+        "                                          my order \\x1b[31m?",
+    ]
+    assert all(len(line) <= 70 for line in steps)
+
+
+def test_a_narrow_screen_has_the_words_on_their_own_lines() -> None:
+    steps = timeline(TRACE, Screen(40)).splitlines()[6:]
+
+    assert steps[:3] == ["1  +0.000  user says", "    Where is", "    my order \\x1b[31m?"]
+    assert all(len(line) <= 40 for line in steps)
+
+
+def test_internal_steps_are_dim_where_there_are_colours() -> None:
+    dim = [line for line in timeline(TRACE, Screen(100, colour=True)).splitlines() if "\x1b[2m" in line]
+
+    assert len(dim) == 1
+    assert "hidden" in dim[0]
+
+
+def test_a_trace_without_steps_is_shown() -> None:
+    assert timeline(Trace("t-0", ()), None) == "trace t-0: 0 steps\n\n"

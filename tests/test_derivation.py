@@ -1,0 +1,126 @@
+"""Traces are derived when they are first read, kept, and derived again when something changed."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from abs_replay.decoders import DECODERS_VERSION
+from abs_replay.derivation import traces_of
+from abs_replay.errors import StoreError
+from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role
+from abs_replay.store import Spool, Store
+from abs_replay.trace import Trace
+
+AGENT = Channel(Role.AGENT, "agent")
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from abs_replay.store import opening
+with opening.reading(Path(sys.argv[1]), 5.0):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def chat(id_: str, said: str, answered: str, at: float) -> Exchange:
+    """One turn of the simple chat contract."""
+    asked = json.dumps({"messages": [{"role": "user", "content": said}]}).encode()
+    answer = json.dumps({"message": {"role": "assistant", "content": answered}}).encode()
+    headers = (("content-type", "application/json"),)
+    request = Request("POST", "/chat", headers, Body(asked))
+    return Exchange(id_, AGENT, at, request, Response(200, headers, Body(answer)), ended_ms=20.0)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that each test gets a copy of."""
+    store = Store(tmp_path_factory.mktemp("made") / "store.duckdb")
+    store.begin(Recording("r-1", "demo", 1.0, session="Refund"))
+    store.append("r-1", [chat("e1", "Where is my order?", "On its way.", 1.0)])
+    store.end("r-1", 2.0)
+    return store.path
+
+
+@pytest.fixture
+def store(made: Path, tmp_path: Path) -> Store:
+    return Store(Path(shutil.copy(made, tmp_path)))
+
+
+def said(traces: tuple[Trace, ...]) -> list[str]:
+    return [str(step.content) for trace in traces for step in trace.steps if step.actor == "user"]
+
+
+def test_traces_are_derived_at_first_and_kept(store: Store) -> None:
+    notices: list[str] = []
+    first = traces_of(store, "demo", notices.append)
+
+    assert said(first) == ["Where is my order?"]
+    assert first[0].session == "Refund"
+    assert store.traces() == first
+    assert traces_of(store, "last", notices.append) == first
+    assert notices == []
+
+
+def test_kept_traces_are_read_not_derived(store: Store) -> None:
+    (now,) = store.derivations()
+    kept = Trace("t-kept", (), recording="r-1")
+    store.save_traces("r-1", (kept,), now.exchange_digest, DECODERS_VERSION)
+
+    assert traces_of(store) == (kept,)
+
+
+def test_other_decoders_derive_again_with_a_notice(store: Store) -> None:
+    (now,) = store.derivations()
+    store.save_traces("r-1", (Trace("t-old", (), recording="r-1"),), now.exchange_digest, "0")
+    notices: list[str] = []
+
+    assert said(traces_of(store, None, notices.append)) == ["Where is my order?"]
+    assert notices == [
+        f"recording demo (r-1): decoders are another version (0 → {DECODERS_VERSION}), traces derived again"
+    ]
+    assert [trace.id for trace in store.traces()] != ["t-old"]
+    assert len(store.traces()) == 1
+
+
+def test_further_exchanges_derive_again_with_a_notice(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    traces_of(store)
+    Spool(store.path).append("r-1", [chat("e2", "Another question", "Another answer", 5.0)])
+
+    assert "Another question" in said(traces_of(store))
+    assert capsys.readouterr().err == (
+        "abs: recording demo (r-1): its exchanges are others, traces derived again\n"
+    )
+
+
+def test_all_recordings_come_together_the_oldest_first(store: Store) -> None:
+    traces_of(store)
+    store.begin(Recording("r-0", "before", 0.5))
+    store.append("r-0", [chat("e0", "Earlier", "Yes", 0.5)])
+
+    assert said(traces_of(store)) == ["Earlier", "Where is my order?"]
+    assert said(traces_of(store, "before")) == ["Earlier"]
+
+
+def test_a_recording_that_is_not_there_is_refused(store: Store) -> None:
+    with pytest.raises(StoreError, match=r"no recording 'dem0'.*is it demo"):
+        traces_of(store, "dem0")
+
+
+@pytest.mark.processes
+def test_a_store_that_another_process_holds_gives_its_traces_all_the_same(store: Store) -> None:
+    command = [sys.executable, "-c", HOLDER, str(store.path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        traces = traces_of(store)
+        process.kill()
+
+    assert said(traces) == ["Where is my order?"]
+    assert store.traces() == ()
