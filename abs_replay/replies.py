@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from abs_replay.echo import SESSION_HEADER
 from abs_replay.exchange import Body, Exchange, Outcome, Response, header
 
 type Message = dict[str, Any]
@@ -72,15 +73,24 @@ def _ending(exchange: Exchange, response: Response) -> Ending:
     body, outcome = response.body, exchange.outcome
     if outcome in (Outcome.UPSTREAM_CLOSED, Outcome.TIMED_OUT) or body.cut:
         return Ending.TORN
-    if outcome is not Outcome.CLIENT_CLOSED:
-        return Ending.WHOLE
-    # An MCP client listens on a GET stream until it leaves; to end it would only make it come again.
-    is_stream = (header(response.headers, "content-type") or "").startswith("text/event-stream")
-    if exchange.request.method == "GET" and is_stream:
+    if _listens(exchange, response):
         return Ending.HELD
     declared = header(response.headers, "content-length") or ""
     missing = declared.isdigit() and int(declared) > len(body.data) and exchange.request.method != "HEAD"
-    return Ending.TORN if missing else Ending.WHOLE
+    return Ending.TORN if missing and outcome is Outcome.CLIENT_CLOSED else Ending.WHOLE
+
+
+def _listens(exchange: Exchange, response: Response) -> bool:
+    """Say whether a client listened here until it left, or until its MCP session was over.
+
+    To end such a stream early would only make the client come again, and miss.
+    """
+    if exchange.request.method != "GET":
+        return False
+    if not (header(response.headers, "content-type") or "").startswith("text/event-stream"):
+        return False
+    in_session = header(exchange.request.headers, SESSION_HEADER) is not None
+    return in_session or exchange.outcome is Outcome.CLIENT_CLOSED
 
 
 def _headers(exchange: Exchange, response: Response, ending: Ending) -> list[tuple[bytes, bytes]]:

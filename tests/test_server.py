@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
+import mcp as mcp_client
 import openai
 import pytest
 
@@ -258,6 +259,79 @@ def test_a_listening_stream_stays_open_until_the_client_leaves(serve: Serve) -> 
         assert next(pieces) == b": hello\n\n"
         with pytest.raises(httpx.ReadTimeout):
             next(pieces)
+
+
+# -- MCP
+
+
+MCP = Channel(Role.TOOL, "mcp")
+SESSION = ("mcp-session-id", "afc7799dcb6849b2b570ebe76dd445fd")
+
+
+def mcp(method: str, asked: Any, answer: Any = None, status: int = 200, in_session: bool = True) -> Exchange:
+    data = b"" if asked is None else json.dumps({"jsonrpc": "2.0", **asked}).encode()
+    fields = (*JSON, SESSION) if in_session else JSON
+    body = Body() if answer is None else in_chunks(json.dumps({"jsonrpc": "2.0", **answer}).encode())
+    return Exchange(
+        method,
+        MCP,
+        0.0,
+        Request(method, "/mcp", fields, Body(data)),
+        Response(status, (*JSON, SESSION), body),
+    )
+
+
+def mcp_session() -> list[Exchange]:
+    """What the official client of protocol 2025-11-25 asks for around one call of a tool."""
+    client_info = {"name": "mcp", "version": "0.1.0"}
+    begin = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client_info}
+    server = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "serverInfo": {"name": "w", "version": "1"},
+    }
+    called = {"content": [{"type": "text", "text": "sunny"}], "isError": False}
+    call = {"name": "weather", "arguments": {"city": "Oslo"}}
+    listening = mcp("GET", None)
+    stream = Response(200, (("content-type", "text/event-stream"), SESSION))
+    return [
+        mcp(
+            "POST",
+            {"id": 91, "method": "initialize", "params": begin},
+            {"id": 91, "result": server},
+            in_session=False,
+        ),
+        mcp("POST", {"method": "notifications/initialized"}, status=202),
+        replace(listening, response=stream),
+        mcp("POST", {"id": 92, "method": "tools/call", "params": call}, {"id": 92, "result": called}),
+        mcp("DELETE", None),
+    ]
+
+
+async def call_weather(url: str, city: str) -> Any:
+    async with mcp_client.Client(url, mode="legacy") as client:
+        return await client.session.send_request(
+            mcp_client.types.CallToolRequest(
+                params=mcp_client.types.CallToolRequestParams(name="weather", arguments={"city": city})
+            ),
+            mcp_client.types.CallToolResult,
+        )
+
+
+def test_the_mcp_client_is_answered_twice_over_with_its_own_ids(serve: Serve) -> None:
+    misses: list[Miss] = []
+    server = serve(*mcp_session(), on_miss=misses.append)
+    for token in ("a", "b"):
+        result = asyncio.run(call_weather(f"{url(server, MCP, token)}/mcp", "Oslo"))
+        assert result.content[0].text == "sunny"
+    assert misses == []
+
+
+def test_the_mcp_client_is_told_of_a_miss(serve: Serve) -> None:
+    server = serve(*mcp_session())
+    with pytest.raises(BaseExceptionGroup) as error:
+        asyncio.run(call_weather(f"{url(server, MCP)}/mcp", "Rome"))
+    assert "nobody recorded this request" in repr(error.value.exceptions)
 
 
 # -- timing, scopes, control
