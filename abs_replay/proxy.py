@@ -119,7 +119,7 @@ class Tap:
         max_body: int = MAX_BODY,
         own_host: bool = False,
     ) -> None:
-        self._keep, self._channel_of, self._limit, self._own_host = keep, channel_of, max_body, own_host
+        self._keep, self._channel_of, self.max_body, self._own_host = keep, channel_of, max_body, own_host
         self._open: dict[str, Noted] = {}
         self._tls_failed: set[str] = set()
 
@@ -128,7 +128,7 @@ class Tap:
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         try:
-            noted = self._open[flow.id] = Noted(flow, self._channel_of(flow), self._limit)
+            noted = self._open[flow.id] = Noted(flow, self._channel_of(flow), self.max_body)
             flow.request.stream = noted.sent
         except Exception as fault:  # mitmproxy would log it, and the exchange would be missing in silence
             self._keep(partial(_fail, fault))

@@ -17,7 +17,7 @@ from abs_replay.exchange import Body, Chunk, Exchange, Outcome, Recording, heade
 from abs_replay.redact import Redactor
 from abs_replay.store import Spool, Store
 
-BATCH_S = 0.05  # what comes within this time becomes one transaction
+BATCH_S = 0.03  # what comes within this time becomes one transaction; readers try every 20 ms
 BATCH_SIZE = 500
 OPEN_S = 1.0  # under load; then readers get in for the time of a batch
 LOCK_S = 0.15  # then the spool

@@ -5,6 +5,7 @@ import ipaddress
 import json
 import os
 import signal
+import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -117,7 +118,8 @@ def _upstreams(declared: Mapping[Role, Sequence[str]]) -> tuple[Upstream, ...]:
     upstreams = distinct([parse_upstream(role, text) for role, texts in declared.items() for text in texts])
     if not upstreams:
         raise UsageError(
-            "nothing to record: say where things are, --agent URL, --llm URL|openai|anthropic|gemini, --tool NAME=URL"
+            "nothing to record: say where things are, with --agent URL, --llm URL "
+            f"(or {', '.join(KNOWN_MODELS)}), --tool NAME=URL"
         )
     return upstreams
 
@@ -129,30 +131,31 @@ def _tag(text: str) -> tuple[str, str]:
     return key, value
 
 
-@dataclass(frozen=True, slots=True)
 class Log:
     """What is said on standard error: words, or JSON lines, or problems alone."""
 
-    quiet: bool
-    as_json: bool
+    def __init__(self, quiet: bool, as_json: bool) -> None:
+        self._quiet, self._as_json = quiet, as_json
+        watched = not quiet and not as_json and sys.stderr.isatty()
+        self._over = "\r\x1b[K" if watched else ""  # writes over the status
 
     def say(self, event: str, words: str, **fields: object) -> None:
-        if self.quiet and event != "problem":
+        if self._quiet and event != "problem":
             return
-        line = json.dumps({"event": event, **fields}, ensure_ascii=False) if self.as_json else words
-        click.echo(line, err=True)
+        line = json.dumps({"event": event, **fields}, ensure_ascii=False) if self._as_json else words
+        click.echo(f"{self._over}{line}", err=True)
 
     def problem(self, message: str) -> None:
         self.say("problem", f"abs: {message}", message=message)
 
     def kept(self, exchange: Exchange) -> None:
-        if self.as_json:
+        if self._as_json:
             self.say("exchange", "", **_facts(exchange))
 
     def status(self, summary: "Summary") -> None:
-        """Write over the last line; for people who watch."""
-        if not self.quiet and not self.as_json and click.get_text_stream("stderr").isatty():
-            click.echo(f"\r{_words(summary)}, {summary.bytes:,} bytes ", nl=False, err=True)
+        """For people who watch."""
+        if self._over:
+            click.echo(f"{self._over}{_words(summary)}, {summary.bytes:,} bytes ", nl=False, err=True)
 
 
 def _facts(exchange: Exchange) -> dict[str, object]:
@@ -241,10 +244,11 @@ async def _listen(plan: Plan, log: Log) -> "tuple[int, Summary]":
             recorder = Recorder(plan.store, plan.recording, say=log.problem, on_kept=log.kept)
             _show(plan, addresses, log)
             status = await _run(plan.program, addresses, stop, lambda: log.status(recorder.summary))
-    finally:
-        summary = recorder.close() if recorder else None
-    assert summary is not None
-    return status, summary
+    except BaseException:
+        if recorder is not None:
+            recorder.close()
+        raise
+    return status, recorder.close()
 
 
 def _show(plan: Plan, addresses: Mapping[Channel, str], log: Log) -> None:
