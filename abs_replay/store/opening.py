@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -33,6 +34,11 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
     "checkpoint_threshold": "1GB",
 }
+
+
+_THIS_PROCESS = "another thread of this process"
+_guard = threading.Lock()
+_threads: dict[Path, threading.Lock] = {}
 
 
 @contextmanager
@@ -60,7 +66,7 @@ def writing(path: Path, patience: float, tidy: bool = True) -> Iterator[DuckDBPy
     A commit is safe in DuckDB's log; `tidy` moves the log into the file at the close, else it may
     grow to `LOG_LIMIT` first.
     """
-    with _explaining(path):
+    with _explaining(path), _alone(path, patience):
         if not path.exists():
             _create(path)
         connection = _connect(path, False, patience)
@@ -92,6 +98,19 @@ def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
         with suppress(duckdb.Error):  # a failed commit has ended the transaction by itself
             connection.rollback()
         raise
+
+
+@contextmanager
+def _alone(path: Path, patience: float) -> Iterator[None]:
+    """Keep the other threads of this process from writing: DuckDB's lock lets them in."""
+    with _guard:
+        lock = _threads.setdefault(path.absolute(), threading.Lock())
+    if not lock.acquire(timeout=patience):
+        raise _locked(path, _THIS_PROCESS)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _version(connection: DuckDBPyConnection, path: Path) -> int:
@@ -129,16 +148,20 @@ def _connect(path: Path, read_only: bool, patience: float) -> DuckDBPyConnection
             if not (holder := _holder(str(error))):
                 raise
             if time.monotonic() >= deadline:
-                raise StoreLocked(
-                    f"store {path} is held by {holder}: wait until it is done, or name another with --store"
-                ) from error
+                raise _locked(path, holder) from error
         time.sleep(RETRY)
+
+
+def _locked(path: Path, holder: str) -> StoreLocked:
+    return StoreLocked(
+        f"store {path} is held by {holder}: wait until it is done, or name another with --store"
+    )
 
 
 def _holder(message: str) -> str | None:
     """Who holds the file, from DuckDB's words for a lock that it did not get."""
     if "different configuration than existing connections" in message:
-        return f"process {os.getpid()} (this one)"
+        return _THIS_PROCESS
     if "Could not set lock" not in message:
         return None
     found = re.search(r"held in (.*?) \(PID (\d+)\)", message)
@@ -176,4 +199,4 @@ def _first_line(message: str) -> str:
     line = message.strip().splitlines()[0] if message.strip() else "DuckDB says nothing more"
     if "not a valid DuckDB database file" in line:
         return "it is no DuckDB file; name another with --store"
-    return re.sub(r"^(IO|Connection|Invalid Input|Permission) Error: ", "", line)
+    return re.sub(r"^\w+(?: \w+)? Error: ", "", line)

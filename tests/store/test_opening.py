@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -162,10 +163,21 @@ def test_readers_do_not_exclude_each_other(tmp_path: Path) -> None:
 
 def test_a_reader_in_the_writers_own_process_waits_like_any_other(tmp_path: Path) -> None:
     store = Store(tmp_path / "store.duckdb", patience=0)
-    with store.writing(), pytest.raises(StoreLocked, match=f"process {os.getpid()} .this one."):
+    with store.writing(), pytest.raises(StoreLocked, match="another thread of this process"):
         store.recordings()
 
     assert store.recordings() == ()
+
+
+def test_threads_that_append_the_same_at_once_keep_it_once(tmp_path: Path) -> None:
+    path = tmp_path / "store.duckdb"
+    Store(path).begin(Recording("r", "demo", 1.0))
+    batch = [made(f"e{nth}") for nth in range(20)]
+    with ThreadPoolExecutor(4) as threads:
+        for done in [threads.submit(Store(path).append, "r", batch) for _ in range(4)]:
+            done.result()
+
+    assert len(Store(path).exchanges("r")) == 20
 
 
 WRITER = """
