@@ -8,16 +8,18 @@ import httpx
 import pytest
 
 from fixtures.agent.orders import ORDERS
-from fixtures.agent.servers import Server, free_port, run_client, running, start, upstreams
+from fixtures.agent.servers import Server, free_port, run_client, running, start, upstreams, urls
 
 pytestmark = pytest.mark.processes
 
 LAMP, KETTLE = ORDERS
+BASE_PATH = "/gateway/a"
 
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[dict[str, Server]]:
-    with running() as servers:
+    # Below a path, as behind a gateway: whoever works so works without one.
+    with running(flags=("--base-path", BASE_PATH)) as servers:
         yield servers
 
 
@@ -100,12 +102,21 @@ def test_an_order_is_pending_once_and_shipped_from_then_on() -> None:
     assert statuses == ["pending", "shipped", "shipped"]
 
 
-@pytest.mark.parametrize("mcp_mode", ["auto", "legacy"])
-def test_upstreams_may_be_below_a_path_and_mcp_of_either_age(mcp_mode: str) -> None:
-    with running(env={"MCP_MODE": mcp_mode}, flags=("--base-path", "/gateway/a")) as servers:
-        assert servers["model"].url.endswith("/gateway/a/v1")
-        assert "desk lamp" in ask(servers, f"Where is {LAMP}?")
-        assert "48.00 EUR" in ask(servers, f"What is the refund for {LAMP}?")
+def test_upstreams_are_below_the_path_that_their_urls_name(servers: dict[str, Server]) -> None:
+    assert servers["model"].url.endswith(f"{BASE_PATH}/v1")
+    assert servers["order_mcp"].url.endswith(f"{BASE_PATH}/mcp")
+    beside = servers["orders"].url.replace(BASE_PATH, "") + f"/orders/{LAMP}"
+
+    assert httpx.get(beside, timeout=10).status_code == 404
+    assert "desk lamp" in ask(servers, f"Where is {LAMP}?")
+
+
+def test_mcp_with_a_handshake_works_as_well(servers: dict[str, Server]) -> None:
+    agent = start("agent", {**upstreams(urls(servers)), "MCP_MODE": "legacy"})
+    try:
+        assert "48.00 EUR" in ask({"agent": agent}, f"What is the refund for {LAMP}?")
+    finally:
+        agent.stop()
 
 
 def test_an_upstream_that_is_gone_is_said_with_status_502() -> None:
