@@ -24,6 +24,7 @@ class Node:
     plain: bool = False
     entries: list["Entry"] = field(default_factory=list)
     size: int = 1
+    by_key: dict[str, "Entry"] = field(default_factory=dict)  # filled when first asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,11 @@ def _entry(node: Node, step: str | int) -> Entry | None:
     if isinstance(step, int):
         is_there = node.kind == "list" and step < len(node.entries)
         return node.entries[step] if is_there else None
-    return next((entry for entry in node.entries if entry.key and entry.key.text == step), None)
+    if len(node.by_key) == 0:
+        for entry in reversed(node.entries):  # of a key that is there twice, the first counts
+            if entry.key:
+                node.by_key[entry.key.text] = entry
+    return node.by_key.get(step)
 
 
 def written(path: Path, index: int = 0) -> str:

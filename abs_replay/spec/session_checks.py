@@ -1,6 +1,7 @@
 """What only the expanded session shows: ids, who requires whom, what a rule names (SEMANTICS D5, D7, C5)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
 from abs_replay.errors import Problem
 from abs_replay.exact_json import Json
@@ -16,12 +17,13 @@ def problems(
     behaviors: Sequence[Placed], evaluations: Sequence[Placed], aliases: Aliases
 ) -> Iterator[Problem]:
     """Give every problem of a session's behaviors and evaluations with each other."""
-    ids = [_text(placed, "id") for placed in behaviors]
+    ids = _first(behaviors)
     yield from _ids(behaviors, ids)
     yield from _required(behaviors, ids)
+    heard = cache(lambda: _heard(behaviors))
     for placed in evaluations:
         for path, rule in _nested(placed.value, ()):
-            for key, message in _named(rule, behaviors, ids):
+            for key, message in _named(rule, ids, heard):
                 yield placed.problem((*path, key), message)
             for index in _optional_only(rule, behaviors, aliases):
                 message = "picks optional behaviors only, which may not be observed"
@@ -33,24 +35,32 @@ def _text(placed: Placed, key: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _ids(behaviors: Sequence[Placed], ids: Sequence[str | None]) -> Iterator[Problem]:
-    for index, (placed, id_) in enumerate(zip(behaviors, ids, strict=True)):
-        if id_ is not None and id_ in ids[:index]:
+def _first(behaviors: Sequence[Placed]) -> dict[str, int]:
+    """The ids with the position of the first behavior that has each."""
+    ids: dict[str, int] = {}
+    for index, placed in enumerate(behaviors):
+        id_ = _text(placed, "id")
+        if id_ is not None:
+            ids.setdefault(id_, index)
+    return ids
+
+
+def _ids(behaviors: Sequence[Placed], ids: Mapping[str, int]) -> Iterator[Problem]:
+    for index, placed in enumerate(behaviors):
+        id_ = _text(placed, "id")
+        if id_ is not None and ids[id_] < index:
             yield placed.problem(("id",), f"`{id_}` is the id of an earlier behavior too")
 
 
-def _required(behaviors: Sequence[Placed], ids: Sequence[str | None]) -> Iterator[Problem]:
+def _required(behaviors: Sequence[Placed], ids: Mapping[str, int]) -> Iterator[Problem]:
     for index, placed in enumerate(behaviors):
         wanted = _text(placed, "requires")
-        if wanted is None or wanted in ids[:index]:
+        if wanted is None or ids.get(wanted, index) < index:
             continue
+        message = f"no behavior has the id `{wanted}`: {meant(wanted, tuple(ids))}"
         if wanted in ids:
-            yield placed.problem(
-                ("requires",), f"`{wanted}` comes later: only an earlier one can be required"
-            )
-        else:
-            known = tuple(id_ for id_ in ids if id_)
-            yield placed.problem(("requires",), f"no behavior has the id `{wanted}`: {meant(wanted, known)}")
+            message = f"`{wanted}` comes later: only an earlier one can be required"
+        yield placed.problem(("requires",), message)
 
 
 def _nested(rule: Json, path: Path) -> Iterator[tuple[Path, Mapping[str, Json]]]:
@@ -62,17 +72,19 @@ def _nested(rule: Json, path: Path) -> Iterator[tuple[Path, Mapping[str, Json]]]
 
 
 def _named(
-    rule: Mapping[str, Json], behaviors: Sequence[Placed], ids: Sequence[str | None]
+    rule: Mapping[str, Json], ids: Mapping[str, int], heard: Callable[[], set[str]]
 ) -> Iterator[tuple[str, str]]:
     behavior, variable = rule.get("behavior"), rule.get("variable")
     if rule.get("type") == "expected" and isinstance(behavior, str) and behavior not in ids:
-        known = tuple(id_ for id_ in ids if id_)
-        yield "behavior", f"no behavior has the id `{behavior}`: {meant(behavior, known)}"
-    if rule.get("type") == "variable_consistency" and isinstance(variable, str):
-        heard = _heard(behaviors)
-        if not any(_part_of(name, variable) or _part_of(variable, name) for name in heard):
-            hint = meant(variable, sorted(heard))
-            yield "variable", f"nothing captures `{variable}` or refers to it: {hint}"
+        yield "behavior", f"no behavior has the id `{behavior}`: {meant(behavior, tuple(ids))}"
+    consistent = rule.get("type") == "variable_consistency" and isinstance(variable, str)
+    if consistent and not _is_heard(str(variable), heard()):
+        hint = meant(str(variable), sorted(heard()))
+        yield "variable", f"nothing captures `{variable}` or refers to it: {hint}"
+
+
+def _is_heard(variable: str, heard: set[str]) -> bool:
+    return any(_part_of(name, variable) or _part_of(variable, name) for name in heard)
 
 
 def _heard(behaviors: Sequence[Placed]) -> set[str]:
