@@ -13,12 +13,13 @@ if it was cut).
 """
 
 import base64
-import binascii
+import math
+from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from typing import Any
 
 from abs_replay.exchange import Body, Chunk
-from abs_replay.json_styles import STYLES, styled, write
+from abs_replay.json_styles import STYLES, in_style, styled, write, write_each
 from abs_replay.layout import Line
 
 _WHITE = " \t\r\n"
@@ -48,7 +49,9 @@ def read_body(document: dict[str, Any]) -> Body:
         raise BadBody(f"expected exactly one of {', '.join(_READERS)}")
     try:
         pieces = _READERS[kinds[0]](document)
-    except (UnicodeEncodeError, binascii.Error) as error:
+    except BadBody:
+        raise
+    except (ValueError, RecursionError) as error:
         raise BadBody(f"{kinds[0]}: {error}") from None
     data = b"".join(pieces)
     size = document.get("size")
@@ -114,10 +117,7 @@ def _event(part: str, eol: str, colon: str, style: str) -> Line:
 
 
 def _event_json(text: str, style: str) -> Any:
-    if not text.startswith(("{", "[")):
-        return None
-    found = styled(text)
-    return found[0] if found and write(found[0], style) == text else None
+    return in_style(text, style) if text.startswith(("{", "[")) else None
 
 
 def _as_text(text: str) -> dict[str, Any]:
@@ -179,28 +179,29 @@ def _style(document: dict[str, Any]) -> str:
 
 def _read_events(document: dict[str, Any]) -> list[bytes]:
     eol = "\r\n" if document.get("eol") == "crlf" else "\n"
-    colon, style = ":" if document.get("colon") == ":" else ": ", _style(document)
-    if not isinstance(document["events"], list):
-        raise BadBody("events: expected a list")
-    return [
-        _event_text(event, number, (eol, colon, style)).encode()
-        for number, event in enumerate(document["events"])
-    ]
+    colon, events = ":" if document.get("colon") == ":" else ": ", document["events"]
+    if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+        raise BadBody("events: expected a list of objects")
+    values = [event["data"] for event in events if not isinstance(event.get("data", ""), str)]
+    texts = iter(write_each(values, _style(document)))
+    return [_event_text(event, eol, colon, texts).encode() for event in events]
 
 
-def _event_text(event: Any, number: int, how: tuple[str, str, str]) -> str:
-    eol, colon, style = how
-    if not isinstance(event, dict):
-        raise BadBody(f"events[{number}]: expected an object")
+def _event_text(event: dict[str, Any], eol: str, colon: str, texts: Iterator[str]) -> str:
+    """Write an event; `texts` gives its data where that is JSON."""
+    data = event.get("data", "")
+    written = data if isinstance(data, str) else next(texts) + " " * _pad(event)
     if "raw" in event or "rest" in event:
         return f"{event['raw']}{eol}{eol}" if "raw" in event else str(event["rest"])
-    lines = []
-    for name, value in event.items():
-        if name == "data" and not isinstance(value, str):
-            value = write(value, style) + " " * event.get("pad", 0)
-        if name != "pad":
-            lines.append(f"{name}{colon}{value}")
+    lines = [f"{name}{colon}{written if name == 'data' else event[name]}" for name in event if name != "pad"]
     return eol.join(lines) + eol + eol
+
+
+def _pad(event: dict[str, Any]) -> int:
+    pad = event.get("pad", 0)
+    if type(pad) is not int or not 0 <= pad <= 65536:
+        raise BadBody("pad: expected the number of blanks after the data")
+    return pad
 
 
 def _read_text(document: dict[str, Any]) -> list[bytes]:
@@ -238,7 +239,7 @@ def _read_chunks(document: dict[str, Any], data: bytes, pieces: list[bytes]) -> 
 def _marks(text: Any, key: str) -> tuple[list[int], list[float]]:
     try:
         pairs = [mark.split("@") for mark in text.split()]
-        return [int(count) for count, _ in pairs], [float(time) for _, time in pairs]
+        return [int(count) for count, _ in pairs], [_finite(float(time)) for _, time in pairs]
     except (AttributeError, ValueError):
         raise BadBody(f'{key}: expected counts and ms, as in "120@3.5 98@4"') from None
 
@@ -246,4 +247,13 @@ def _marks(text: Any, key: str) -> tuple[list[int], list[float]]:
 def _number(value: Any, key: str) -> float:
     if isinstance(value, bool | str | list | dict) or value is None:
         raise BadBody(f"{key}: expected a number")
-    return float(value)
+    try:
+        return _finite(float(value))
+    except OverflowError:
+        raise BadBody(f"{key}: expected a number") from None
+
+
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise BadBody("a time is a number of ms")
+    return number

@@ -32,7 +32,7 @@ from abs_replay.exchange import (
     Upstream,
 )
 from abs_replay.json_styles import parse
-from abs_replay.layout import lay_out
+from abs_replay.layout import harmless, lay_out
 
 FORMAT = 1
 
@@ -121,7 +121,8 @@ def loads(text: str, source: str = "cassette") -> Cassette:
         with _no_collection():
             return _read(_parse(text))
     except Wrong as wrong:
-        raise CassetteError(f"{source}: {wrong}") from None
+        said = harmless(str(wrong)).replace("\n", "\\n")
+        raise CassetteError(f"{source}: {said}") from None
 
 
 @contextmanager

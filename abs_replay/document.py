@@ -3,6 +3,7 @@
 `take(document, "status", int, "exchanges[3].response")` gives the value or raises `Wrong`.
 """
 
+import math
 from datetime import UTC, datetime
 from typing import Any
 
@@ -56,7 +57,13 @@ def number(document: Document, key: str, where: str, default: Any = _MISSING) ->
         return value
     if value is None or isinstance(value, bool | str | list | dict) or value is _MISSING:
         raise Wrong(where, "missing" if value is _MISSING else "expected a number", key)
-    return float(value)
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise Wrong(where, "expected a number", key)
+    return found
 
 
 def time_text(seconds: float) -> str | float:
@@ -76,6 +83,6 @@ def time(document: Document, key: str, where: str, default: Any = _MISSING) -> A
     whole, _, digits = value.removesuffix("Z").partition(".")
     try:
         seconds = int(datetime.fromisoformat(f"{whole}+00:00").timestamp())
-        return float(f"{seconds}.{digits or '0'}")
+        return float(f"{seconds}.{int(digits or '0'):0{len(digits)}}")
     except ValueError:
         raise Wrong(where, 'expected a time like "2026-11-30T14:26:01.25Z"', key) from None

@@ -7,7 +7,7 @@ Numbers keep how they were written (`1e-7`, `0.10`); a text that no style gives 
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from abs_replay.exact_json import Number
@@ -85,16 +85,40 @@ def write(value: Any, style: str = "compact") -> str:
     return _MARKED.sub(r"\1", text) if _MARK in text else text
 
 
+_CUT = [math.nan, "|"]
+
+
+def write_each(values: Sequence[Any], style: str) -> list[str]:
+    """Write every value by itself, in one call of the encoder: a stream has hundreds of small ones."""
+    if not values or style.startswith("indent"):
+        return [write(value, style) for value in values]
+    parted = [item for value in values for item in (_CUT, value)][1:]
+    comma = ", " if style.startswith("spaced") else ","
+    text = STYLES[style](parted)[1:-1]
+    pieces = text.split(f"{comma}{STYLES[style](_CUT)}{comma}")
+    return [_MARKED.sub(r"\1", piece) if _MARK in piece else piece for piece in pieces]
+
+
 def styled(text: str) -> tuple[Any, str] | None:
     """Give the value and the style that write this text again, or None where none does."""
+    for style in STYLES if (value := _reviewable(text)) is not None else ():
+        if write(value, style) == text:
+            return value, style
+    return None
+
+
+def in_style(text: str, style: str) -> Any:
+    """Give the value that this style writes as this text, or None where there is none."""
+    value = _reviewable(text)
+    return value if value is not None and write(value, style) == text else None
+
+
+def _reviewable(text: str) -> Any:
     try:
         value = parse(text)
     except ValueError:
         return None
-    if not _within(value, DEEPEST):
-        return None
-    style = next((style for style in STYLES if write(value, style) == text), None)
-    return None if style is None else (value, style)
+    return value if _within(value, DEEPEST) else None
 
 
 def _within(value: Any, depth: int) -> bool:

@@ -1,5 +1,6 @@
 """`abs replay`: serve a cassette in place of agent, model and tools, by itself or around a command."""
 
+import gc
 import os
 import signal
 import threading
@@ -146,6 +147,7 @@ def _replay(cassette: "Cassette", program: Sequence[str], options: Options) -> i
         click.echo(f"miss: {explain(miss, cassette.exchanges)}", err=True)
 
     player = Player(cassette, Match(options.match))
+    gc.freeze()  # the cassette stays to the end: collections need not look at it again
     port = options.port if options.port is not None else 0 if program else DEFAULT_PORT
     stop = _Stop()
     with stop.on_signals(), ReplayServer(player, port=port, speed=options.speed, on_miss=report) as server:
