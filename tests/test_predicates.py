@@ -1,0 +1,215 @@
+"""What fits what: the predicates that alignment and evaluators share."""
+
+import re
+import time
+import unicodedata
+import warnings
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from abs_replay import predicates
+from abs_replay.exact_json import Json, equal, loads
+from abs_replay.predicates import (
+    Undecided,
+    arguments_of,
+    as_text,
+    contains,
+    fits,
+    misfit,
+    same_structure,
+    search,
+    shown,
+    structured,
+)
+
+SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "a", "é", "1", "true"])
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
+
+
+class TestContains:
+    def test_case_is_folded_and_not_merely_lowered(self) -> None:
+        assert contains("Hauptstraße 5", "HAUPTSTRASSE")
+        assert not contains("Hauptstraße 5", "HAUPTSTRASSE", case_sensitive=True)
+
+    @settings(deadline=None)
+    @given(st.text(), st.text(min_size=1))
+    def test_normal_forms_make_no_difference(self, text: str, part: str) -> None:
+        decomposed = unicodedata.normalize("NFD", text)
+        assert contains(text, part) == contains(decomposed, unicodedata.normalize("NFD", part))
+
+    @settings(deadline=None)
+    @given(st.text(max_size=5), st.text(min_size=1), st.text(max_size=5))
+    def test_ascii_text_holds_every_part_of_itself(self, before: str, part: str, after: str) -> None:
+        text = (before + part + after).encode("ascii", "replace").decode()
+        assert contains(text, part.encode("ascii", "replace").decode(), case_sensitive=True)
+
+
+class TestContent:
+    def test_null_is_the_empty_text_and_structure_compact_json(self) -> None:
+        assert as_text(None) == ""
+        assert as_text(loads('{"a": [1, 2.50]}')) == '{"a":[1,2.50]}'
+
+    @pytest.mark.parametrize("text", ['{"a": 1}', ' \n[1, {"b": null}]\t'])
+    def test_text_that_wholly_is_an_object_or_list_counts_as_it(self, text: str) -> None:
+        assert structured(text) == loads(text)
+
+    @pytest.mark.parametrize("text", ["7", '"a"', "null", "{} {}", '{"a": 1} and words', "{a: 1}", "[1", ""])
+    def test_any_other_text_stays_text(self, text: str) -> None:
+        assert structured(text) == text
+
+    def test_text_nested_too_deep_to_parse_stays_text(self) -> None:
+        deep = "[" * 100_000 + "]" * 100_000
+        assert structured(deep) == deep
+
+    def test_no_arguments_are_an_empty_object(self) -> None:
+        assert arguments_of(None) == {}
+        assert arguments_of('{"id": 1}') == {"id": 1}
+        assert arguments_of("[1]") == "[1]"
+
+    def test_long_values_are_shortened_visibly(self) -> None:
+        assert shown("x" * 90) == '"' + "x" * 79 + "…"
+        assert shown("short") == '"short"'
+
+
+class TestArguments:
+    @settings(deadline=None)
+    @given(OBJECTS, OBJECTS)
+    def test_extra_keys_never_hurt_a_partial_match(
+        self, wanted: dict[str, Json], extra: dict[str, Json]
+    ) -> None:
+        assert fits(wanted, {**extra, **wanted})
+
+    @settings(deadline=None)
+    @given(OBJECTS, OBJECTS)
+    def test_a_strict_match_is_equality(self, wanted: dict[str, Json], observed: dict[str, Json]) -> None:
+        assert fits(wanted, observed, strict=True) == equal(wanted, observed)
+
+    @settings(deadline=None)
+    @given(OBJECTS, VALUES, st.booleans())
+    def test_a_misfit_is_explained_exactly_where_there_is_one(
+        self, wanted: dict[str, Json], observed: Json, strict: bool
+    ) -> None:
+        assert (misfit(wanted, observed, strict=strict) is None) == fits(wanted, observed, strict=strict)
+
+    def test_objects_are_partial_at_every_depth_and_lists_compare_whole(self) -> None:
+        assert fits({"guest": {"name": "Sam"}}, {"guest": {"name": "Sam", "age": 30}, "nights": 2})
+        assert not fits({"tags": ["a"]}, {"tags": ["a", "b"]})
+        assert not fits({"rooms": [{"a": 1}]}, {"rooms": [{"a": 1, "b": 2}]})
+
+    def test_numbers_compare_by_value_and_kinds_stay_apart(self) -> None:
+        assert fits({"n": 1}, loads('{"n": 1.0}'))
+        assert not fits({"n": 1}, {"n": "1"})
+        assert not fits({"n": 1}, {"n": True})
+        assert not fits({"n": None}, {})
+
+
+class TestStructure:
+    @settings(deadline=None)
+    @given(VALUES)
+    def test_every_value_has_its_own_structure(self, value: Json) -> None:
+        assert same_structure(value, value)
+
+    @pytest.mark.parametrize(
+        ("wanted", "observed", "alike"),
+        [
+            ("words", "other words", True),
+            ({"a": 1, "b": {"c": "x"}}, {"a": 2.5, "b": {"c": "y", "d": 1}, "e": 0}, True),
+            ({"a": 1}, {"a": "1"}, False),
+            ({"a": 1}, {}, False),
+            ([1, 2], ["anything"], True),
+            ([], {}, False),
+            (True, 1, False),
+            (None, None, True),
+            (None, "null", False),
+            ("text", None, False),
+            ({"a": 1}, '{"a": 2}', True),
+            ("text", '{"a": 2}', False),
+        ],
+    )
+    def test_structure_is_compared_and_words_are_not(self, wanted: Json, observed: Json, alike: bool) -> None:
+        assert same_structure(wanted, observed) is alike
+
+
+LITERALS = st.sampled_from([*"ab1_ é\n", r"\.", r"\{", r"\n", r"\x41", "ß"])
+SETS = st.sampled_from(
+    [
+        "[ab]",
+        "[^a]",
+        r"[\w.]",
+        r"[^\W\d]",
+        r"[\s\S]",
+        "[[:alpha:]]",
+        "[a-c&&b]",
+        r"[^\s\D]",
+        "[]a]",
+        r"[\]\-]",
+    ]
+)
+CLASSES = st.sampled_from([r"\w", r"\W", r"\d", r"\D", r"\s", r"\S", "."])
+EDGES = st.sampled_from(["^", "$", r"\b", r"\B", r"\A", r"\Z", "(?m:^)", "(?m:$)"])
+ODDITIES = st.sampled_from(
+    ["a{e<=1}", "{", "a{,2}", "x{i}", "(?i:aB)", "(?s:.)", "(?a:é?\\w)", "(a)?(?(1)b|1)"]
+)
+ATOMS = LITERALS | SETS | CLASSES | EDGES | ODDITIES
+
+
+def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    pair = st.tuples(inner, inner)
+    return (
+        pair.map("".join)
+        | pair.map(lambda two: f"(?:{two[0]}|{two[1]})")
+        | st.tuples(inner, st.sampled_from(["*", "+?", "?", "{1,2}", "?+"])).map(
+            lambda two: f"(?:{two[0]}){two[1]}"
+        )
+        | st.tuples(st.sampled_from(["(", "(?=", "(?!", "(?>"]), inner).map(lambda two: f"{two[0]}{two[1]})")
+    )
+
+
+PATTERNS = st.recursive(ATOMS, _grown, max_leaves=5)
+TEXTS = st.text(alphabet="ab1_ é\ne<={}[:AB.́‿²\x1c", max_size=8)
+
+
+class TestPatterns:
+    @given(PATTERNS, TEXTS)
+    @settings(max_examples=400, deadline=None)
+    @example(r"\B", "")
+    @example("[[:alpha:]]", "a:]")
+    @example("a{e<=1}", "a")
+    @example(r"\w", "‿")
+    @example(r"\s", "\x1c")
+    def test_a_pattern_means_what_it_means_in_re(self, pattern: str, text: str) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = re.search(pattern, text) is not None
+        assert search(pattern, text) is expected
+
+    def test_backreferences_and_lookbehinds_work(self) -> None:
+        assert search(r"(?P<x>a|b)-(?P=x)1", "a-b1 b-b1")
+        assert search(r"(?<=€)\d+", "€47")
+        assert not search(r"(?<!€)\b\d+", "€47")
+
+    def test_case_is_ignored_where_the_author_says_so(self) -> None:
+        assert search("(?i)STRASSE|straße", "STRAßE")
+        assert not search("(?i:a)B", "Ab")
+
+    def test_a_search_ends_at_the_time_limit(self) -> None:
+        begin = time.perf_counter()
+        with pytest.raises(Undecided, match="took longer than 1 s"):
+            search("(a|aa)+$", "a" * 60 + "b")
+        assert time.perf_counter() - begin < 10
+
+    def test_a_pattern_that_re_refuses_is_undecided(self) -> None:
+        with pytest.raises(Undecided, match="can not be compiled"):
+            search("(", "text")
+        with pytest.raises(Undecided, match="can not be compiled"):
+            search(r"\p{L}", "text")
+
+    def test_a_pattern_is_compiled_once(self) -> None:
+        assert predicates.compiled("once") is predicates.compiled("once")
