@@ -3,58 +3,69 @@
 from dataclasses import dataclass, field
 
 from abs_replay.decoders import Call, Decoded, Message, Turn
-from abs_replay.exchange import Exchange, Role, header
+from abs_replay.exchange import Exchange, Headers, Role, header
 from abs_replay.pairing import Use
-from abs_replay.threads import Thread, best, spoken
+from abs_replay.threads import Thread, best, opening, spoken
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """An exchange with what it says. Times are ms since the epoch; `end` is when its answer was there."""
+    """An exchange with what it says. Times are ms since the epoch; `end` is when its answer was there.
+
+    `key` is the id that names its conversation outright; `retried` whether its client says that it
+    tried before.
+    """
 
     exchange: Exchange
     decoded: Decoded
     start: float
     end: float
+    messages: tuple[Message, ...]
+    uses: tuple[Use, ...]
+    key: str | None
+    trace_id: str | None
+    retried: bool
 
     @property
     def turn(self) -> Turn | None:
         return self.decoded.turn
 
     @property
-    def messages(self) -> tuple[Message, ...]:
-        return spoken(self.turn.history) if self.turn else ()
-
-    @property
-    def key(self) -> str | None:
-        """The id that names its conversation outright."""
-        own = self.decoded.session if self.turn else None
-        return header(self.exchange.request.headers, "x-abs-session") or own
-
-    @property
-    def trace_id(self) -> str | None:
-        """The trace id of https://www.w3.org/TR/trace-context/#traceparent-header."""
-        parts = (header(self.exchange.request.headers, "traceparent") or "").split("-")
-        return parts[1] if len(parts) >= 4 and parts[1].strip("0") else None
-
-    @property
-    def retried(self) -> bool:
-        """Whether the client says that it tried before (OpenAI's and Anthropic's SDKs do)."""
-        count = header(self.exchange.request.headers, "x-stainless-retry-count") or "0"
-        return count.isdigit() and int(count) > 0
-
-    @property
-    def uses(self) -> tuple[Use, ...]:
-        plain = self.decoded.protocol == "rest"
-        return tuple(Use(use, self.exchange.channel.name, plain) for use in self.decoded.uses)
+    def role(self) -> Role:
+        return self.exchange.channel.role
 
 
 def seen(exchange: Exchange, decoded: Decoded) -> Seen:
-    """Date an exchange: its answer ends with its last chunk; clients may hold connections longer."""
+    """Read and date an exchange: its answer ends with its last chunk, whenever the connection does."""
     start = exchange.started_at * 1000
     chunks = exchange.response.body.chunks if exchange.response else ()
     took = chunks[-1].at_ms if chunks else exchange.ended_ms or 0.0
-    return Seen(exchange, decoded, start, start + max(took, 0.0))
+    turn, channel = decoded.turn, exchange.channel
+    plain = decoded.protocol == "rest"
+    headers = exchange.request.headers
+    return Seen(
+        exchange,
+        decoded,
+        start,
+        start + max(took, 0.0),
+        messages=spoken(turn.history) if turn else (),
+        uses=tuple(Use(use, channel.name, plain) for use in decoded.uses),
+        key=header(headers, "x-abs-session") or (decoded.session if turn else None),
+        trace_id=_trace_id(headers),
+        # OpenAI's and Anthropic's SDKs count their attempts in this header.
+        retried=(header(headers, "x-stainless-retry-count") or "0") not in ("0", ""),
+    )
+
+
+def by_time(seen: Seen) -> tuple[float, str]:
+    """Order exchanges by when they began."""
+    return seen.start, seen.exchange.id
+
+
+def _trace_id(headers: Headers) -> str | None:
+    """Give the trace id of https://www.w3.org/TR/trace-context/#traceparent-header."""
+    parts = (header(headers, "traceparent") or "").split("-")
+    return parts[1] if len(parts) >= 4 and parts[1].strip("0") else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +95,9 @@ class Conversation:
     threads: dict[Role, list[Thread]] = field(default_factory=dict)
     trace_ids: set[str] = field(default_factory=set)
     sessions: set[str] = field(default_factory=set)
+    openings: set[tuple[str, str] | None] = field(default_factory=set)
+    front_start: float = float("inf")
+    front_end: float = float("-inf")
 
     @property
     def members(self) -> list[Seen]:
@@ -91,7 +105,7 @@ class Conversation:
 
     def place(self, seen: Seen) -> None:
         """Add a turn to the thread that it continues."""
-        role, messages = seen.exchange.channel.role, seen.messages
+        role, messages = seen.role, seen.messages
         threads = self.threads.setdefault(role, [])
         found = best(threads, messages, seen.retried)
         thread = found[0] if found else self._unfitting(threads, role)
@@ -101,6 +115,10 @@ class Conversation:
         number = next(i for i, one in enumerate(threads) if one is thread)
         opens = not thread.asked
         self.turns.append(Placed(seen, number, fit.echoes if fit else (), fresh, retry, opens))
+        self.openings.add(opening(messages))
+        if role is self.front:
+            self.front_start = min(self.front_start, seen.start)
+            self.front_end = max(self.front_end, seen.end)
         turn = seen.turn
         thread.advance(messages, turn.reply if turn else None, bool(turn and turn.error))
         self._note(seen)
@@ -130,11 +148,7 @@ class Conversation:
 
     def _fronts(self, moment: float) -> list[Seen]:
         """Give the front's exchanges that began before a moment."""
-        return [
-            t.seen
-            for t in self.turns
-            if t.seen.exchange.channel.role is self.front and t.seen.start <= moment
-        ]
+        return [t.seen for t in self.turns if t.seen.role is self.front and t.seen.start <= moment]
 
     def asked_by(self, one: Seen) -> tuple[Message, ...]:
         """Give what the front had asked last when an exchange began."""
@@ -147,14 +161,13 @@ class Conversation:
 
     def open_calls(self, moment: float) -> list[Call]:
         """Give the calls that wait for an answer at a moment: those of each thread's last turn."""
-        last: dict[tuple[Role, int], Placed] = {}
-        for placed in self.turns:
-            if placed.seen.start <= moment:
-                last[placed.seen.exchange.channel.role, placed.thread] = placed
-        replies = [placed.seen.turn.reply for placed in last.values() if placed.seen.turn]
-        return [call for reply in replies if reply for call in reply.calls]
-
-
-def by_time(seen: Seen) -> tuple[float, str]:
-    """Order exchanges by when they began."""
-    return seen.start, seen.exchange.id
+        found: dict[tuple[Role, int], tuple[Call, ...]] = {}
+        threads = sum(map(len, self.threads.values()))
+        for placed in reversed(self.turns):
+            key = placed.seen.role, placed.thread
+            if placed.seen.start <= moment and key not in found:
+                reply = placed.seen.turn.reply if placed.seen.turn else None
+                found[key] = reply.calls if reply else ()
+            if len(found) == threads:
+                break
+        return [call for calls in found.values() for call in calls]

@@ -62,7 +62,7 @@ def moments(conversation: Conversation) -> Iterator[Moment]:
     before the next request of its thread, even where the connection was closed later than that."""
     waiting: list[Moment] = []
     for placed in sorted(conversation.turns, key=lambda turn: turn.seen.start):
-        start, front = placed.seen.start, placed.seen.exchange.channel.role is conversation.front
+        start, front = placed.seen.start, placed.seen.role is conversation.front
         ready = [m for m in waiting if m.time < start or (front and _precedes(m, placed))]
         waiting = [moment for moment in waiting if moment not in ready]
         for moment in sorted(ready, key=lambda moment: moment.time):

@@ -13,13 +13,13 @@ from abs_replay.conversations import Conversation, Seen, by_time
 from abs_replay.decoders import Message
 from abs_replay.exchange import Role
 from abs_replay.pairing import agreement, same_use
-from abs_replay.threads import best
+from abs_replay.threads import best, opening
 
 
 def group(everything: Iterable[Seen]) -> list[Conversation]:
     """Sort exchanges into conversations; those that say nothing are left out."""
     ordered = sorted(everything, key=by_time)
-    by_role = {role: [s for s in ordered if s.turn and s.exchange.channel.role is role] for role in Role}
+    by_role = {role: [s for s in ordered if s.turn and s.role is role] for role in Role}
     front = Role.AGENT if by_role[Role.AGENT] else Role.LLM
     found: list[Conversation] = []
     for one in by_role[front]:
@@ -51,7 +51,7 @@ def _continued(candidates: Sequence[Conversation], one: Seen) -> Conversation | 
     if one.key:
         return next((c for c in candidates if c.key == one.key), None)
     unnamed = [c for c in candidates if not c.key]
-    role = one.exchange.channel.role
+    role = one.role
     by_history = _longest(unnamed, one, role)
     if by_history:
         return by_history
@@ -60,11 +60,10 @@ def _continued(candidates: Sequence[Conversation], one: Seen) -> Conversation | 
 
 def _longest(candidates: Sequence[Conversation], one: Seen, role: Role) -> Conversation | None:
     """Give the conversation with the longest common history, the newest among equals."""
-    fits = [
-        (c, found[1])
-        for c in candidates
-        if (found := best(c.threads.get(role, []), one.messages, one.retried))
-    ]
+    key = opening(one.messages)
+    near = [c for c in candidates if key is None or key in c.openings]
+    found = [(c, best(c.threads.get(role, []), one.messages, one.retried)) for c in near]
+    fits = [(conversation, pair[1]) for conversation, pair in found if pair]
     return max(reversed(fits), key=lambda pair: pair[1])[0] if fits else None
 
 
@@ -86,8 +85,11 @@ def _narrow(pool: list[Conversation], *tests: _Test) -> tuple[list[Conversation]
 
 
 def _open_to(found: Iterable[Conversation], one: Seen) -> list[Conversation]:
-    """Give the conversations that an explicit id does not rule out."""
-    return [c for c in found if not (one.key and c.key) or c.key == one.key]
+    """Give the conversation that an explicit id names, else those that it does not rule out."""
+    if not one.key:
+        return list(found)
+    named = [c for c in found if c.key == one.key]
+    return named or [c for c in found if not c.key]
 
 
 def _home_of_turn(agents: Sequence[Conversation], one: Seen) -> Conversation | None:
@@ -105,9 +107,9 @@ def _home_of_turn(agents: Sequence[Conversation], one: Seen) -> Conversation | N
 
 def _running(conversation: Conversation, one: Seen) -> bool:
     """Say whether an exchange of the front was open when this one began."""
-    return any(
-        turn.seen.exchange.channel.role is conversation.front
-        and turn.seen.start <= one.start <= turn.seen.end
+    within = conversation.front_start <= one.start <= conversation.front_end
+    return within and any(
+        turn.seen.role is conversation.front and turn.seen.start <= one.start <= turn.seen.end
         for turn in conversation.turns
     )
 
@@ -120,7 +122,7 @@ def _thread_fit(conversation: Conversation, one: Seen) -> float:
 def _unserved(conversation: Conversation, one: Seen) -> bool:
     """Say whether the front's last exchange has had no model's request yet; each like one gets one."""
     return all(
-        turn.seen.exchange.channel.role is conversation.front or turn.seen.start < conversation.since(one)
+        turn.seen.role is conversation.front or turn.seen.start < conversation.since(one)
         for turn in conversation.turns
     )
 

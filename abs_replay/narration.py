@@ -40,7 +40,7 @@ class Narrator:
 
     def _is_hidden(self, placed: Placed) -> bool:
         """Say whether a turn runs behind the front: a model's behind an agent, or a thread within a call."""
-        if placed.seen.exchange.channel.role is not self.front:
+        if placed.seen.role is not self.front:
             return True
         within_call = any(asked.told is None for asked in self.asked)
         if self.front is Role.LLM and placed.opens and placed.thread and within_call:
@@ -88,7 +88,7 @@ class Narrator:
             made = self._reply(placed, turn.reply, Visibility.USER, time)
         if turn.error and not made:
             made = [self._failure(placed, Visibility.USER)]
-        self._attempts[seen.exchange.channel.role, placed.thread] = made
+        self._attempts[seen.role, placed.thread] = made
 
     def _imported(self, message: Message, seen: Seen, source: Source) -> None:
         """Tell an assistant's message that only a later request's history shows."""
@@ -120,7 +120,7 @@ class Narrator:
             made = self._reply(placed, turn.reply, Visibility.INTERNAL, seen.end)
         if turn.error and not made:
             made = [self._failure(placed, Visibility.INTERNAL)]
-        self._attempts[seen.exchange.channel.role, placed.thread] = made
+        self._attempts[seen.role, placed.thread] = made
 
     def _prompt(self, message: Message, seen: Seen, source: Source, last: bool) -> None:
         """Find the user's words in a prompt; a prompt of the agent's own is internal."""
@@ -153,7 +153,13 @@ class Narrator:
     def _echoed(self, placed: Placed) -> None:
         """Learn from an echo the ids that a client made up, and the calls that it added."""
         seen = placed.seen
-        for call in (call for message in placed.echoes for call in message.calls):
+        for message in placed.echoes:
+            self._echoed_calls(message, seen)
+            if message.role == "tool":
+                self._told(message, seen, Source(seen.exchange.id, message.at))
+
+    def _echoed_calls(self, message: Message, seen: Seen) -> None:
+        for call in message.calls:
             if any(asked.goes_by(call.call_id) for asked in self.asked):
                 continue
             open_ = [asked for asked in self.asked if asked.told is None and not asked.ids]
@@ -266,7 +272,7 @@ class Narrator:
 
     def _forget(self, placed: Placed) -> None:
         """Drop what a failed attempt said, now that it is tried again."""
-        dropped = self._attempts.pop((placed.seen.exchange.channel.role, placed.thread), [])
+        dropped = self._attempts.pop((placed.seen.role, placed.thread), [])
         self.drafts = [draft for draft in self.drafts if draft not in dropped]
         self.asked = [asked for asked in self.asked if asked.draft not in dropped]
 

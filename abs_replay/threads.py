@@ -31,6 +31,12 @@ def plain(content: Json) -> Json:
     return content
 
 
+def opening(messages: Sequence[Message]) -> tuple[str, str] | None:
+    """Give what histories that fit each other have in common at once: the first message, if it is words."""
+    words = plain(messages[0].content) if messages and messages[0].role in ("user", "system") else None
+    return (messages[0].role, words) if isinstance(words, str) else None
+
+
 def same_call(left: Call, right: Call) -> bool:
     """Say whether two messages show one call, by its id or by what it says: clients make up ids."""
     by_id = left.call_id is not None and left.call_id == right.call_id
@@ -94,16 +100,31 @@ class Thread:
         else it opens another conversation.
         """
         length = len(self.asked)
+        if not messages or not self.asked or not same(self.asked[0], messages[0]):
+            return None
         if len(messages) < length or not all(map(same, self.asked, messages)):
             return self._without_calls(messages)
         if len(messages) == length:
             return Fit(length, EXACT, length, again=True) if self.failed or retried else None
-        if self.reply is None:
-            return Fit(length, EXACT, length)
-        behind = messages[length:]
-        echoes = tuple(takewhile(lambda message: message.role == "assistant", behind))
-        quality = max((echo(self.reply, message) for message in echoes), default=DROPPED)
-        return Fit(length, quality, length + len(echoes), echoes)
+        return self._with_echo(messages[length:]) if self.reply else Fit(length, EXACT, length)
+
+    def _with_echo(self, behind: Sequence[Message]) -> Fit:
+        """Find the reply in what stands behind the old request, up to the user's next words.
+
+        Calls that the reply's sender made by itself may stand before it, and are part of the echo.
+        """
+        assert self.reply is not None
+        length, reply = len(self.asked), self.reply
+        turn = tuple(takewhile(lambda message: message.role != "user", behind))
+        place = next((i for i, message in enumerate(turn, 1) if echo(reply, message) == EXACT), 0)
+        if not place:
+            place = len(tuple(takewhile(lambda message: message.role == "assistant", turn)))
+            quality = EDITED if place else DROPPED
+        else:
+            quality = EXACT
+            more = takewhile(lambda message: message.role == "assistant", turn[place:])
+            place += len(tuple(more))
+        return Fit(length, quality, length + place, turn[:place])
 
     def _without_calls(self, messages: Sequence[Message]) -> Fit | None:
         """Fit a history from which the client left out calls and what tools answered: words alone."""
@@ -134,5 +155,5 @@ def best(
     threads: Sequence[Thread], messages: Sequence[Message], retried: bool = False
 ) -> tuple[Thread, Fit] | None:
     """Give the thread with the longest common history, the newest among equals."""
-    fitting = [(t, fit) for t in threads if t.asked and (fit := t.fit(messages, retried))]
+    fitting = [(t, fit) for t in threads if (fit := t.fit(messages, retried))]
     return max(reversed(fitting), key=lambda pair: pair[1], default=None)

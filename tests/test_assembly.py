@@ -529,3 +529,12 @@ def test_parallel_model_conversations_get_their_own_tools(wire: Wire) -> None:
     wire.get("/weather?city=Oslo", {"sky": "grey"}, 21)
     contents = [[step.content for step in trace.steps if step.actor == "tool"] for trace in wire.traces()]
     assert contents == [[{"sky": "grey"}], [{"sky": "blue"}]]
+
+
+def test_calls_that_only_a_clients_history_shows_are_told_before_the_reply_they_led_to(wire: Wire) -> None:
+    call = calls(("c1", "get_order", ORDER))
+    wire.agent([U1], A1, 0)
+    wire.agent([U1, call, told("c1", SHIPPED), A1, U2], A2, 20)
+    steps = brief(wire.steps())
+    assert sorted(steps, key=str) == sorted(WHOLE, key=str)
+    assert [step for step in steps if step[0] == "user"] == [WHOLE[0], WHOLE[2]]
