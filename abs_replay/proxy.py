@@ -63,8 +63,7 @@ class Noted:
         self.response: http.Response | None = None
         self.response_fields: Fields = ()
         self.ended: float | None = None
-        self.outcome = Outcome.COMPLETE
-        self.error = ""
+        self.outcome, self.error = Outcome.COMPLETE, ""
 
     def answered(self, response: http.Response) -> None:
         self.response, self.response_fields = response, response.data.headers.fields
@@ -282,10 +281,9 @@ def _free_ports(host: str, count: int) -> list[int]:
 
 
 def _not_listening(mode: ProxyMode, error: Exception | None) -> str:
-    where = f"{mode.custom_listen_host}:{mode.custom_listen_port}"
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return f"port {mode.custom_listen_port} is taken: say --port N for other ones, 0 for any free ones"
-    return f"can not listen on {where}: {error}"
+    return f"can not listen on {mode.custom_listen_host}:{mode.custom_listen_port}: {error}"
 
 
 def _address(host: str, port: int) -> str:
