@@ -168,6 +168,8 @@ def _place_use(found: list[Conversation], one: Seen) -> None:
 
 def _carried_out(conversation: Conversation, one: Seen) -> float:
     """Give how surely this carried out a call that the conversation waits for."""
+    if one.start < conversation.front_start:
+        return 0
     calls = conversation.open_calls(one.start)
     return max((agreement(call, use)[0] for call in calls for use in one.uses), default=0)
 

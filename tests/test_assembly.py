@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from abs_replay.assembly import assemble
 from abs_replay.exact_json import Json
@@ -538,3 +540,42 @@ def test_calls_that_only_a_clients_history_shows_are_told_before_the_reply_they_
     steps = brief(wire.steps())
     assert sorted(steps, key=str) == sorted(WHOLE, key=str)
     assert [step for step in steps if step[0] == "user"] == [WHOLE[0], WHOLE[2]]
+
+
+turns = st.lists(
+    st.tuples(
+        st.sampled_from(["hi", "yes", "go on", "why?"]),
+        st.lists(st.lists(st.sampled_from(["f", "g"]), min_size=1, max_size=2), max_size=2),
+        st.sampled_from(["yes", "no", "done"]),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(turns, st.booleans(), st.booleans())
+def test_whatever_is_said_is_told_once_and_in_order(
+    script: list[tuple[str, list[list[str]], str]], fails: bool, keeps_calls: bool
+) -> None:
+    """Plays a script as a client does that sends the whole history, and reads it back."""
+    wire, at, wanted = Wire(), 0, list[tuple[Any, ...]]()
+    history: list[Fields] = []
+    for words, rounds, reply in script:
+        history.append(user(words))
+        wanted.append(("user", "says", words))
+        kept = list(history)
+        for names in rounds:
+            asked = calls(*((f"c{at}.{i}", name, {"at": at, "i": i}) for i, name in enumerate(names)))
+            wire.llm(history, asked, at, 5)
+            history += [asked, *(told(f"c{at}.{i}", {"ok": i}) for i in range(len(names)))]
+            wanted += [("assistant", "calls", name) for name in names]
+            wanted += [("tool", "responds", name) for name in names]
+            at += 10
+        if fails:
+            wire.llm(history, None, at, 5, status=503)
+            at += 10
+        wire.llm(history, said(reply), at, 5)
+        history = [*(history if keeps_calls else kept), said(reply)]
+        wanted.append(("assistant", "responds", reply))
+        at += 10
+    assert brief(wire.steps(), internal=True) == wanted

@@ -1,0 +1,81 @@
+"""Which request continues which, when clients edit the history they send."""
+
+from abs_replay.decoders import Call, Message
+from abs_replay.threads import Fit, Thread, best
+
+
+def user(text: str) -> Message:
+    return Message("user", text)
+
+
+def said(text: str | None, *calls: Call) -> Message:
+    return Message("assistant", text, calls)
+
+
+ASKED = (user("a"),)
+
+
+def thread(reply: Message | None, failed: bool = False, asked: tuple[Message, ...] = ASKED) -> Thread:
+    made = Thread()
+    made.advance(asked, reply, failed)
+    return made
+
+
+def start(fit: Fit | None) -> int | None:
+    return fit.start if fit else None
+
+
+def test_an_empty_thread_is_continued_by_nothing() -> None:
+    assert Thread().fit(ASKED) is None
+    assert thread(said("b")).fit(()) is None
+
+
+def test_the_same_request_again_continues_only_what_failed_or_says_so() -> None:
+    assert thread(said("b")).fit(ASKED) is None
+    assert start(thread(said("b")).fit(ASKED, retried=True)) == 1
+    again = thread(None, failed=True).fit(ASKED)
+    assert again is not None
+    assert again.again
+
+
+def test_blanks_around_words_and_empty_words_make_no_difference() -> None:
+    assert start(thread(said("b")).fit((user(" a\n"), said("b "), user("c")))) == 2
+    assert start(thread(said(None)).fit((user("a"), said(""), user("c")))) == 2
+
+
+def test_an_echo_is_known_by_its_ids_or_its_calls_whatever_its_words() -> None:
+    one = thread(said("Let me see", Call("f", {"n": 1}, "c1")))
+    for echo in (said(None, Call("f", {}, "c1")), said(None, Call("f", {"n": 1}, "made-up"))):
+        fit = one.fit((user("a"), echo, Message("tool", "x", call_id="c1")))
+        assert fit is not None
+        assert (fit.quality, fit.start) == (3, 2)
+
+
+def test_an_exact_echo_goes_before_an_edited_one() -> None:
+    other, mine = thread(said("other")), thread(said("mine"))
+    found = best([mine, other], (user("a"), said("mine"), user("c")))
+    assert found is not None
+    assert found[0] is mine
+
+
+def test_the_longest_common_history_wins_and_among_equals_the_newest() -> None:
+    short, long = thread(said("b")), thread(said("d"), asked=(user("a"), said("b"), user("c")))
+    found = best([long, short], (user("a"), said("b"), user("c"), said("d"), user("e")))
+    assert found is not None
+    assert found[0] is long
+    twins = [thread(said("b")), thread(said("b"))]
+    found = best(twins, (user("a"), said("b"), user("c")))
+    assert found is not None
+    assert found[0] is twins[1]
+
+
+def test_another_history_is_another_thread() -> None:
+    assert thread(said("b")).fit((user("z"), said("b"), user("c"))) is None
+    assert thread(said("d"), asked=(user("a"), said("b"), user("c"))).fit((user("a"), said("x"))) is None
+
+
+def test_what_the_other_side_keeps_is_all_new_and_a_cut_history_only_at_its_end() -> None:
+    one = thread(said("d"), asked=(user("a"), said("b"), user("c")))
+    assert one.beyond((user("a"),)) == (user("a"),)
+    cut = (user("Summary"), user("c"), said("d"), user("e"))
+    assert one.beyond(cut) == (user("Summary"), user("e"))
