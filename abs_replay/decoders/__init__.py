@@ -5,7 +5,6 @@ what an exchange holds (path suffix, body keys), never by host. `decode` raises 
 what is not understood is kept as undecoded, with a reason.
 """
 
-from collections.abc import Mapping
 from typing import Final, Protocol
 
 from abs_replay.decoders import chat_contract, mcp, openai_chat, rest
@@ -21,27 +20,30 @@ DECODERS_VERSION: Final = "1"
 class Decoder(Protocol):
     """What a module in this folder offers."""
 
+    __name__: str
+
     def claims(self, exchange: Exchange) -> bool: ...
 
     def decode(self, exchange: Exchange) -> Decoded: ...
 
 
-DECODERS: Final[Mapping[str, Decoder]] = {
-    "mcp": mcp,
-    "openai_chat": openai_chat,
-    "chat_contract": chat_contract,
-    "rest": rest,
-}
+# The first that claims an exchange decodes it.
+DECODERS: Final[tuple[Decoder, ...]] = (
+    mcp,
+    openai_chat,
+    chat_contract,
+    rest,
+)
 
 
 def decode(exchange: Exchange) -> Decoded:
     """Decode one exchange; never raises for what came over the wire."""
-    for name, decoder in DECODERS.items():
+    for decoder in DECODERS:
         try:
             if decoder.claims(exchange):
                 return decoder.decode(exchange)
         except Exception as error:  # a decoder's fault costs one exchange, not the conversation
-            return Decoded(None, reason=f"decoder {name} failed: {error!r}")
+            return Decoded(None, reason=f"{decoder.__name__} failed: {error!r}")
     return Decoded(None, reason=_unclaimed(exchange))
 
 
