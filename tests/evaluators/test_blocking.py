@@ -1,0 +1,121 @@
+"""What a failed blocking evaluation makes inconclusive (SEMANTICS R5)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from abs_replay.verdicts import Run
+
+type Graded = Callable[..., Run]
+
+FAILS = "{ type: contains, value: zzz }"
+BLOCKS = "{ type: contains, value: zzz, blocking: true }"
+
+
+def entry(actor: str, action: str, *rules: str, more: str = "") -> str:
+    return f"  - {{ actor: {actor}, action: {action}, {more} evaluations: [{', '.join(rules)}] }}\n"
+
+
+def step(actor: str, content: Any = "words", **more: Any) -> Mapping[str, Any]:
+    return {"actor": actor, "action": "says" if actor == "user" else "responds", "content": content, **more}
+
+
+def call(target: str, id_: str | None = None) -> Mapping[str, Any]:
+    return {"actor": "assistant", "action": "calls", "target": target, "arguments": {}, "call_id": id_}
+
+
+def statuses(run: Run) -> list[str]:
+    return [verdict.status.value for verdict in run.verdicts]
+
+
+def test_what_passes_stays_passed_and_the_reason_names_the_blocking_evaluation(graded: Graded) -> None:
+    text = "behaviors:\n" + entry("assistant", "asks", BLOCKS, more="id: a,")
+    text += entry("assistant", "informs", FAILS, "{ type: contains, value: words }", more="requires: a,")
+    run = graded(text, step("assistant"), step("assistant"))
+    assert statuses(run) == ["failed", "inconclusive", "passed"]
+    assert "behaviors[0].evaluations[0]" in run.verdicts[1].reason
+    assert run.verdicts[1].score is None
+
+
+def test_an_inconclusive_blocking_evaluation_blocks_nothing_further(graded: Graded) -> None:
+    text = "behaviors:\n" + entry("assistant", "asks", BLOCKS, more="id: a,")
+    text += entry("assistant", "calls", BLOCKS, more="target: T, requires: a,")
+    text += entry("assistant", "informs", FAILS)
+    # Had the call failed by itself, the rest of the turn would have depended on it.
+    assert statuses(graded(text, step("assistant"), call("T"), step("assistant"))) == [
+        "failed",
+        "inconclusive",
+        "failed",
+    ]
+
+
+def test_a_failed_call_takes_its_response_and_the_rest_of_its_turn_along(graded: Graded) -> None:
+    text = "behaviors:\n" + entry("assistant", "calls", BLOCKS, more="target: T,")
+    text += entry("tool", "responds", FAILS, more="target: T,") + entry(
+        "tool", "responds", FAILS, more="target: U,"
+    )
+    text += (
+        entry("assistant", "informs", FAILS)
+        + entry("user", "says", FAILS)
+        + entry("assistant", "informs", FAILS)
+    )
+    steps = call("T"), step("tool", target="T"), step("tool", target="U"), step("assistant"), step("user")
+    expected = ["failed", "inconclusive", "failed", "inconclusive", "failed", "failed"]
+    assert statuses(graded(text, *steps, step("assistant"))) == expected
+
+
+def test_a_response_belongs_to_the_call_of_its_id(graded: Graded) -> None:
+    text = "behaviors:\n" + entry("assistant", "calls", "{ type: tool_call }", more="target: T,")
+    text += entry("assistant", "calls", BLOCKS, more="target: T,")
+    text += entry("tool", "responds", FAILS, more="target: T,") * 2
+    steps = call("T", "c1"), call("T", "c2"), step("tool", target="T", call_id="c2")
+    run = graded(text, *steps, step("tool", target="T", call_id="c1"))
+    assert statuses(run) == ["passed", "failed", "inconclusive", "failed"]
+
+
+def test_variables_carry_dependence_through_what_is_made_of_them(graded: Graded) -> None:
+    text = "behaviors:\n" + entry("assistant", "asks", BLOCKS, more="capture: { a: x },")
+    text += entry("user", "says", more='capture: { b: "{{a}}/1" },')
+    text += entry("assistant", "informs", '{ type: contains, value: "{{b}}" }')
+    text += entry("assistant", "informs", FAILS, more='capture: { a: y }, content: "{{c}}",')
+    steps = step("assistant"), step("user"), step("assistant"), step("assistant")
+    assert statuses(graded(text, *steps, row={"c": "z"})) == ["failed", "inconclusive", "failed"]
+
+
+def test_an_input_that_names_the_failed_step_depends_on_it(graded: Graded) -> None:
+    text = "behaviors:\n" + entry("assistant", "informs", BLOCKS, more="id: kb,")
+    rule = (
+        "{ type: all_of, evaluations: [{ type: Relevance, query: kb.informs, when: 'false' }, "
+        + FAILS
+        + "] }"
+    )
+    text += entry("user", "says") + entry("assistant", "informs", rule, FAILS)
+    run = graded(text, step("assistant"), step("user"), step("assistant"))
+    assert statuses(run) == ["failed", "inconclusive", "inconclusive"]
+
+
+def test_an_unmatched_blocking_step_blocks_as_well(graded: Graded) -> None:
+    text = "behaviors:\n" + entry(
+        "assistant", "calls", "{ type: tool_call, blocking: true }", more="target: T,"
+    )
+    text += entry("assistant", "informs", FAILS)
+    run = graded(text, step("assistant"))
+    assert statuses(run) == ["failed", "inconclusive"]
+    assert run.steps[0].status == "unmatched"
+    assert run.result == "failed"
+
+
+def test_session_evaluations_about_what_depends_are_inconclusive(graded: Graded) -> None:
+    text = "behaviors:\n" + entry("assistant", "asks", BLOCKS, more="id: a, capture: { v: x },")
+    text += entry("assistant", "informs", more="id: b, requires: a,") + entry("user", "says", more="id: c,")
+    rules = (
+        "{ type: variable_consistency, variable: v }",
+        "{ type: expected, behavior: b, after: { actor: tool } }",
+        "{ type: expected, behavior: c }",
+        "{ type: never, match: { actor: assistant } }",
+        "{ type: all_of, evaluations: [{ type: variable_consistency, variable: v }] }",
+        "{ type: all_of, evaluations: [{ type: expected, behavior: c }, { type: expected, behavior: b,"
+        " after: { actor: tool } }] }",
+    )
+    run = graded(f"{text}evaluations: [{', '.join(rules)}]", step("assistant"), step("assistant"))
+    expected = ["inconclusive", "inconclusive", "failed", "failed", "inconclusive", "failed"]
+    assert statuses(run)[1:] == expected

@@ -1,0 +1,107 @@
+"""`variable_consistency` (SEMANTICS C5)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from abs_replay.verdicts import Run, Verdict
+
+type Graded = Callable[..., Run]
+
+
+def consistent(
+    graded: Graded, behaviors: str, *steps: Mapping[str, Any], name: str = "id", **more: Any
+) -> Verdict:
+    rule = f"evaluations: [{{ type: variable_consistency, variable: {name} }}]"
+    return graded(f"behaviors:\n{behaviors}\n{rule}", *steps, **more).chain_evaluations[0]
+
+
+def user(content: Any) -> Mapping[str, Any]:
+    return {"actor": "user", "action": "says", "content": content}
+
+
+def words(content: Any) -> Mapping[str, Any]:
+    return {"actor": "assistant", "action": "responds", "content": content}
+
+
+def call(**arguments: Any) -> Mapping[str, Any]:
+    return {"actor": "assistant", "action": "calls", "target": "Orders", "arguments": arguments}
+
+
+GIVEN = '  - { actor: user, action: says, capture: { id: "12345" } }\n'
+CALL = '  - { actor: assistant, action: calls, target: Orders, with: { id: "{{id}}" } }\n'
+LIST = '  - { actor: assistant, action: calls, target: Orders, with: { ids: ["x", "{{id}}"] } }\n'
+TOLD = '  - { actor: assistant, action: informs, content: "Order {{id}} is ready." }\n'
+
+
+@pytest.mark.parametrize(
+    ("behaviors", "steps", "status"),
+    [
+        (GIVEN, [user("It is 12345.")], "passed"),
+        (GIVEN, [user("It is 123456.")], "failed"),
+        (GIVEN, [], "failed"),
+        (GIVEN + CALL, [user("12345"), call(id="12345")], "passed"),
+        (GIVEN + CALL, [user("12345"), call(id=12345)], "failed"),
+        (GIVEN + CALL, [user("12345"), call()], "passed"),
+        (GIVEN + LIST, [user("12345"), call(ids=["x", "54321"])], "failed"),
+        (GIVEN + TOLD, [user("12345"), words("Order 12345 is ready.")], "passed"),
+        (GIVEN + TOLD, [user("12345"), words("Order 54321 is ready.")], "failed"),
+        (GIVEN + TOLD, [user("12345"), words("Order no. 12345 is ready.")], "passed"),
+        (GIVEN + TOLD, [user("12345"), words("Nothing.")], "passed"),
+    ],
+)
+def test_what_was_observed_is_one_value(
+    graded: Graded, behaviors: str, steps: list[Mapping[str, Any]], status: str
+) -> None:
+    assert consistent(graded, behaviors, *steps).status == status
+
+
+def test_the_reason_names_both_values_and_where_they_stand(graded: Graded) -> None:
+    verdict = consistent(graded, GIVEN + CALL, user("12345"), call(id="54321"))
+    assert '"12345" at behaviors[0].capture.id' in verdict.reason
+    assert '"54321" at behaviors[1].with.id' in verdict.reason
+    assert verdict.evidence == (1, 2)
+
+
+def test_a_number_in_words_is_the_captured_number(graded: Graded) -> None:
+    behaviors = "  - { actor: user, action: says, capture: { id: 7 } }\n" + TOLD + CALL
+    steps = user("Shelf 7"), words("Order 7 is ready.")
+    assert consistent(graded, behaviors, *steps, call(id=7)).status == "passed"
+    assert consistent(graded, behaviors, *steps, call(id="7")).status == "failed"
+
+
+def test_normal_forms_are_one_where_text_was_read(graded: Graded) -> None:
+    behaviors = '  - { actor: user, action: says, capture: { id: "caf\u00e9" } }\n' + TOLD
+    assert (
+        consistent(graded, behaviors, user("cafe\u0301"), words("Order cafe\u0301 is ready.")).status
+        == "passed"
+    )
+
+
+def test_a_skipped_behavior_has_no_places(graded: Graded) -> None:
+    optional = (
+        "  - { actor: assistant, action: says, optional: true, capture: { id: '9' },"
+        " matches_when: { type: contains, value: zzz } }\n"
+    )
+    assert consistent(graded, GIVEN + optional, user("12345"), words("9")).status == "passed"
+
+
+def test_two_captures_of_one_variable_have_to_agree(graded: Graded) -> None:
+    again = "  - { actor: assistant, action: informs, capture: { id: '777' } }\n"
+    assert consistent(graded, GIVEN + again, user("12345"), words("777")).status == "failed"
+
+
+def test_an_untaken_call_stands_for_an_unmatched_one(graded: Graded) -> None:
+    taken = '  - { actor: assistant, action: calls, target: Orders, with: { id: "54321" } }\n'
+    steps = user("12345"), call(id="54321"), call(id="999")
+    verdict = consistent(graded, GIVEN + taken + CALL, *steps)
+    assert verdict.status == "failed"
+    assert '"999"' in verdict.reason
+
+
+def test_only_evaluations_that_refer_to_it_observe_nothing(graded: Graded) -> None:
+    behaviors = (
+        '  - { actor: assistant, action: informs, evaluations: [{ type: contains, value: "{{id}}" }] }\n'
+    )
+    assert consistent(graded, behaviors, words("1"), row={"id": "1"}).status == "failed"

@@ -1,0 +1,62 @@
+"""`expected` and `when` (SEMANTICS C6)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from abs_replay.verdicts import Run
+
+type Graded = Callable[..., Run]
+
+TEXT = """
+behaviors:
+  - { id: hi, actor: user, action: says }
+  - { id: ask, actor: assistant, action: asks, optional: true, matches_when: { type: contains, value: "?" } }
+  - { id: bye, actor: user, action: says }
+evaluations:
+"""
+USER = {"actor": "user", "action": "says"}
+
+
+def words(content: str) -> Mapping[str, Any]:
+    return {"actor": "assistant", "action": "responds", "content": content}
+
+
+def test_a_matched_or_sent_behavior_is_observed(graded: Graded) -> None:
+    rules = "  - { type: expected, behavior: hi }\n  - { type: expected, behavior: ask }\n"
+    run = graded(TEXT + rules, USER, words("Yes?"), USER)
+    assert [verdict.status for verdict in run.verdicts] == ["passed", "passed"]
+
+
+def test_a_skipped_or_missing_one_is_not(graded: Graded) -> None:
+    rules = (
+        "  - { type: expected, behavior: ask, reason: Ask first. }\n  - { type: expected, behavior: bye }\n"
+    )
+    run = graded(TEXT + rules, USER, words("Yes."))
+    assert [verdict.status for verdict in run.verdicts] == ["failed", "failed"]
+    assert run.verdicts[0].reason == "Ask first. (expected `ask`, observed none (skipped))"
+
+
+def test_after_wants_an_earlier_step(graded: Graded) -> None:
+    rules = """
+  - { type: expected, behavior: ask, after: { actor: user } }
+  - { type: expected, behavior: ask, after: { actor: assistant } }
+  - { type: expected, behavior: bye, after: { actor: assistant, action: asks } }
+"""
+    run = graded(TEXT + rules, USER, words("Yes?"), USER)
+    assert [verdict.status for verdict in run.verdicts] == ["passed", "failed", "passed"]
+
+
+def test_when_is_looked_at_before_anything_else(graded: Graded) -> None:
+    text = """
+behaviors:
+  - actor: assistant
+    action: informs
+    evaluations:
+      - { type: contains, value: a, when: "1 > 2" }
+      - { type: contains, value: a, when: "1 > 'a'" }
+      - type: all_of
+        evaluations: [{ type: contains, value: a, when: "1 > 2" }, { type: contains, value: a }]
+"""
+    run = graded(text)
+    assert [verdict.status for verdict in run.verdicts] == ["skipped", "error", "failed"]
+    assert [child.status for child in run.verdicts[2].children] == ["skipped", "failed"]

@@ -1,0 +1,174 @@
+"""Judged rules: what is asked, what an answer comes to (SEMANTICS E6, R6)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from abs_replay.judgement import Answer, Question
+from abs_replay.scoring import settle
+from abs_replay.verdicts import Run
+
+type Graded = Callable[..., Run]
+
+TEXT = """
+behaviors:
+  - {{ id: q, actor: user, action: says }}
+  - {{ id: lookup, actor: assistant, action: calls, target: KB }}
+  - id: answer
+    actor: assistant
+    action: informs
+    evaluations: [{{ {rule} }}]
+  - id: later
+    actor: assistant
+    action: informs
+    optional: true
+    matches_when: {{ type: contains, value: zzz }}
+evaluations: [{chain}]
+"""
+STEPS: tuple[Mapping[str, Any], ...] = (
+    {"actor": "user", "action": "says", "content": "How many days?"},
+    {"actor": "assistant", "action": "calls", "target": "KB", "arguments": {"q": "leave"}, "call_id": "c"},
+    {"actor": "tool", "action": "responds", "target": "KB", "content": ["25 days"], "call_id": "c"},
+    {"actor": "system", "action": "updates", "target": "state.x", "content": 1},
+    {"actor": "assistant", "action": "responds", "content": "You have 25 days."},
+    {"actor": "assistant", "action": "responds", "content": "Bye."},
+)
+JUDGE = "type: llm_judge, criteria: Friendly"
+
+
+def ask(graded: Graded, rule: str = JUDGE, chain: str = "", **more: Any) -> Run:
+    return graded(TEXT.format(rule=rule, chain=chain), *STEPS, **more)
+
+
+def question(graded: Graded, rule: str = JUDGE) -> Question:
+    (question,) = ask(graded, rule).questions
+    return question
+
+
+def answered(graded: Graded, answer: Answer, rule: str = JUDGE) -> Any:
+    return ask(graded, rule, answers={question(graded, rule).digest: answer}).verdicts[0]
+
+
+class TestQuestions:
+    def test_without_an_answer_the_verdict_is_pending_and_a_question_open(self, graded: Graded) -> None:
+        run = ask(graded)
+        assert run.verdicts[0].status == "pending"
+        assert [(one.at, one.criteria) for one in run.questions] == [
+            ("behaviors[2].evaluations[0]", "Friendly")
+        ]
+
+    def test_evidence_is_what_was_seen_up_to_the_judged_step(self, graded: Graded) -> None:
+        evidence: Any = question(graded).evidence
+        assert evidence["step"] == 5
+        assert [step["seq"] for step in evidence["steps"]] == [1, 2, 3, 5]
+        call = {
+            "seq": 2,
+            "actor": "assistant",
+            "action": "calls",
+            "target": "KB",
+            "arguments": {"q": "leave"},
+        }
+        assert evidence["steps"][1] == call
+        assert evidence["steps"][3]["action"] == "informs"
+
+    def test_a_session_evaluation_looks_at_the_whole_conversation(self, graded: Graded) -> None:
+        run = ask(graded, "type: contains, value: days", f"{{ {JUDGE} }}")
+        (one,) = run.questions
+        evidence: Any = one.evidence
+        assert evidence["step"] is None
+        assert [step["seq"] for step in evidence["steps"]] == [1, 2, 3, 5, 6]
+
+    @pytest.mark.parametrize("more", ["threshold: 0.9", "blocking: true", "when: 'true'", "reason: Why not"])
+    def test_what_an_answer_does_not_depend_on_asks_nothing_new(self, graded: Graded, more: str) -> None:
+        assert question(graded, f"{JUDGE}, {more}").digest == question(graded).digest
+
+    @pytest.mark.parametrize("more", ["prompt: Be strict", "adapter: azure", "context: lookup", "dataset: d"])
+    def test_what_an_answer_depends_on_asks_anew(self, graded: Graded, more: str) -> None:
+        assert question(graded, f"{JUDGE}, {more}").digest != question(graded).digest
+
+    def test_the_keys_of_a_custom_rule_are_evidence(self, graded: Graded) -> None:
+        evidence: Any = question(graded, "type: custom, id: my.tone, level: { n: 1.50 }").evidence
+        assert evidence["custom"]["id"] == "my.tone"
+        assert str(evidence["custom"]["level"]["n"]) == "1.50"
+
+
+class TestInputs:
+    @pytest.mark.parametrize(
+        ("written", "value"),
+        [
+            ("self", "You have 25 days."),
+            ("user", "How many days?"),
+            ("q.says", "How many days?"),
+            ("lookup", {"q": "leave"}),
+            ("lookup.calls", {"q": "leave"}),
+            ("lookup.responds", ["25 days"]),
+            ("The policy grants 25 days.", "The policy grants 25 days."),
+        ],
+    )
+    def test_a_reference_gives_what_was_observed(self, graded: Graded, written: str, value: Any) -> None:
+        evidence: Any = question(graded, f'type: Groundedness, context: "{written}"').evidence
+        assert evidence["context"] == value
+
+    def test_a_step_that_was_not_observed_makes_the_evaluation_failed(self, graded: Graded) -> None:
+        run = ask(graded, "type: Relevance, query: later.informs")
+        assert run.questions == ()
+        assert run.verdicts[0].status == "failed"
+        assert "`later.informs`, which was not observed" in run.verdicts[0].reason
+
+
+class TestAnswers:
+    @pytest.mark.parametrize(
+        ("score", "rule", "status"),
+        [(0.5, JUDGE, "passed"), (0.49, JUDGE, "failed"), (0.7, f"{JUDGE}, threshold: 0.71", "failed")],
+    )
+    def test_a_score_is_compared_with_the_threshold(
+        self, graded: Graded, score: float, rule: str, status: str
+    ) -> None:
+        verdict = answered(graded, Answer(score, "Because.", "gpt"), rule)
+        assert (verdict.status, verdict.score, verdict.judge) == (status, score, "gpt")
+        assert "Because." in verdict.reason
+
+    @pytest.mark.parametrize("answer", [Answer(None, "", "j", "no answer"), Answer(7.0, "", "j")])
+    def test_no_score_between_none_and_one_is_an_error(self, graded: Graded, answer: Answer) -> None:
+        verdict = answered(graded, answer)
+        assert (verdict.status, verdict.score) == ("error", None)
+
+    def test_a_composition_waits_only_where_the_answer_matters(self, graded: Graded) -> None:
+        inner = f"evaluations: [{{ {JUDGE} }}, {{ type: contains, value: days }}]"
+        assert ask(graded, f"type: all_of, {inner}").verdicts[0].status == "pending"
+        assert ask(graded, f"type: any_of, {inner}").verdicts[0].status == "passed"
+
+    def test_where_there_is_no_judge_pending_becomes_an_error(self, graded: Graded) -> None:
+        run = settle(ask(graded, f"type: all_of, evaluations: [{{ {JUDGE} }}]"))
+        (verdict,) = run.verdicts
+        assert (verdict.status, verdict.reason) == ("error", "no judge configured")
+        assert verdict.children[0].status == "error"
+        assert (run.questions, run.result) == ((), "error")
+
+
+class TestJudgedCriteria:
+    TEXT = """
+behaviors:
+  - actor: assistant
+    action: asks
+    matches_when: { type: llm_judge, criteria: Asks for a number }
+    evaluations: [{ type: contains, value: number }]
+evaluations: [{ type: llm_judge, criteria: Kind }, { type: never, match: { actor: tool } }]
+"""
+    STEP: Mapping[str, Any] = {"actor": "assistant", "action": "responds", "content": "Your number?"}
+
+    def test_nothing_else_is_asked_until_it_is_known_which_steps_match(self, graded: Graded) -> None:
+        run = graded(self.TEXT, self.STEP)
+        assert [one.at for one in run.questions] == ["behaviors[0].matches_when"]
+        assert [verdict.status for verdict in run.verdicts] == ["pending", "pending", "passed"]
+        answers = {run.questions[0].digest: Answer(1.0, "", "j")}
+        again = graded(self.TEXT, self.STEP, answers=answers)
+        assert [one.criteria for one in again.questions] == ["Kind"]
+        assert [verdict.status for verdict in again.verdicts] == ["passed", "pending", "passed"]
+
+    def test_without_a_judge_the_check_and_its_evaluations_are_errors(self, graded: Graded) -> None:
+        run = settle(graded(self.TEXT, self.STEP))
+        assert run.steps[0].status == "error"
+        assert [verdict.status for verdict in run.verdicts] == ["error", "error", "passed"]
+        assert run.result == "error"

@@ -1,0 +1,112 @@
+"""`sequence`, `eventually`, `never`, `count`, `within` (SEMANTICS C1 to C4)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from abs_replay.evaluators import EVALUATORS
+from abs_replay.scoring import evaluate
+from abs_replay.spec.rules import Count, Eventually, Never, Rule, Selector, Sequence, Within
+from abs_replay.spec.session import Behavior, Evaluation, Session
+from abs_replay.trace import Step, Trace
+from abs_replay.verdicts import Verdict
+
+type JudgedChain = Callable[..., list[Verdict]]
+
+STEPS = st.lists(
+    st.builds(
+        lambda actor, action, target: {"actor": actor, "action": action, "target": target},
+        st.sampled_from(["user", "assistant", "tool", "system"]),
+        st.sampled_from(["calls", "responds", "hands_off"]),
+        st.sampled_from([None, "A", "B"]),
+    ),
+    max_size=8,
+)
+SELECTORS = st.builds(
+    Selector,
+    actor=st.sampled_from([None, "user", "assistant", "system"]),
+    action=st.sampled_from([None, "calls", "says"]),
+    target=st.sampled_from(["A", "B"]),
+) | st.builds(Selector, actor=st.sampled_from(["user", "assistant", "system"]))
+
+
+def status(rule: Rule, steps: list[dict[str, Any]]) -> str:
+    session = Session("s", (Behavior("b", "human", "says", optional=True),), (Evaluation("e", rule),))
+    trace = Trace("t", tuple(Step(seq=n, **step) for n, step in enumerate(steps, 1)))
+    (verdict,) = evaluate(trace, session, {}).chain_evaluations
+    assert verdict.score in (0.0, 1.0)
+    return verdict.status
+
+
+@settings(deadline=None)
+@given(SELECTORS, STEPS)
+def test_never_is_count_of_at_most_none(match: Selector, steps: list[dict[str, Any]]) -> None:
+    assert status(Never(type="never", match=match), steps) == status(
+        Count(type="count", match=match, max=0), steps
+    )
+
+
+@settings(deadline=None)
+@given(SELECTORS, STEPS)
+def test_eventually_is_the_opposite_of_never(match: Selector, steps: list[dict[str, Any]]) -> None:
+    eventually = status(Eventually(type="eventually", match=match), steps)
+    assert (eventually == "passed") != (status(Never(type="never", match=match), steps) == "passed")
+
+
+@settings(deadline=None)
+@given(SELECTORS, STEPS, STEPS)
+def test_further_steps_never_undo_eventually(
+    match: Selector, steps: list[dict[str, Any]], more: list[dict[str, Any]]
+) -> None:
+    rule = Eventually(type="eventually", match=match)
+    if status(rule, steps) == "passed":
+        assert status(rule, steps + more) == "passed"
+
+
+@settings(deadline=None)
+@given(SELECTORS, STEPS, st.integers(1, 3))
+def test_a_sequence_of_one_selector_needs_as_many_steps(
+    match: Selector, steps: list[dict[str, Any]], times: int
+) -> None:
+    in_order = status(Sequence(type="sequence", order=(match,) * times), steps)
+    assert in_order == status(Count(type="count", match=match, min=times), steps)
+
+
+@settings(deadline=None)
+@given(SELECTORS, SELECTORS, STEPS, st.integers(1, 4))
+def test_within_for_every_start_is_no_easier(
+    after: Selector, match: Selector, steps: list[dict[str, Any]], most: int
+) -> None:
+    first = status(Within(type="within", after=after, match=match, max_steps=most), steps)
+    every = status(Within(type="within", after=after, match=match, max_steps=most, every=True), steps)
+    assert first == "passed" or every == "failed"
+
+
+def step(actor: str, action: str, target: str | None = None) -> Mapping[str, Any]:
+    return {"actor": actor, "action": action, "target": target}
+
+
+def test_a_system_step_lies_in_the_window_without_being_counted(judged_chain: JudgedChain) -> None:
+    steps = (step("user", "says"), step("system", "updates", "state.x"), step("assistant", "hands_off"))
+    rules = """
+        { type: within, after: { actor: user }, match: { action: hands_off }, max_steps: 1 }
+        { type: within, after: { actor: user }, match: { actor: system }, max_steps: 1 }
+        { type: within, after: { actor: assistant }, match: { actor: system }, max_steps: 9 }
+    """
+    assert [verdict.status for verdict in judged_chain(rules, *steps)] == ["passed", "passed", "failed"]
+
+
+def test_a_sequence_names_the_selector_that_found_nothing_and_where(judged_chain: JudgedChain) -> None:
+    rule = "{ type: sequence, order: [{ actor: user }, { actor: tool, target: Refunds }, { actor: user }] }"
+    (verdict,) = judged_chain(rule, step("user", "says"), step("tool", "responds", "Orders"))
+    assert verdict.reason == 'expected tool does anything "Refunds" after step 1, observed none'
+    assert verdict.evidence == (1,)
+
+
+def test_every_type_of_the_document_format_but_the_overlap_metrics_has_an_evaluator() -> None:
+    from abs_replay.spec.rule_checks import TYPES
+
+    assert set(TYPES) - set(EVALUATORS) == {"f1", "bleu", "rouge"}
+    assert set(EVALUATORS) - set(TYPES) == set()

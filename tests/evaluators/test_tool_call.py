@@ -1,0 +1,73 @@
+"""`tool_call` (SEMANTICS E5)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from abs_replay.verdicts import Run
+
+type Graded = Callable[..., Run]
+
+
+def call(target: str, group: str | None = None, **arguments: Any) -> Mapping[str, Any]:
+    return {
+        "actor": "assistant",
+        "action": "calls",
+        "target": target,
+        "arguments": arguments,
+        "parallel_group": group,
+    }
+
+
+def one(graded: Graded, text: str, *steps: Mapping[str, Any]) -> tuple[str, str]:
+    run = graded(text, *steps)
+    verdict = run.verdicts[-1]
+    return verdict.status.value, verdict.reason
+
+
+LIMITS_THEN_PAY = """
+behaviors:
+  - {{ actor: assistant, action: calls, target: Limits }}
+  - {{ actor: tool, action: responds, target: Limits, optional: true }}
+  - {between}
+  - actor: assistant
+    action: submits
+    target: Pay
+    with: {{ amount: 9 }}
+    evaluations: [{{ type: tool_call{more} }}]
+"""
+RESPONSE = "{ actor: tool, action: responds, target: Limits, optional: true }"
+TALK = "{ actor: assistant, action: says, optional: true }"
+
+
+def test_parameters_default_to_the_behaviors_own(graded: Graded) -> None:
+    text = LIMITS_THEN_PAY.format(between=RESPONSE, more="")
+    assert one(graded, text, call("Limits"), call("Pay", amount=9, currency="EUR"))[0] == "passed"
+
+
+def test_its_own_parameters_are_checked_on_the_matched_call(graded: Graded) -> None:
+    text = LIMITS_THEN_PAY.format(between=RESPONSE, more=", with_only: { amount: 9 }")
+    status, reason = one(graded, text, call("Limits"), call("Pay", amount=9, currency="EUR"))
+    assert (status, reason) == ("failed", "currency: expected no such key")
+
+
+@pytest.mark.parametrize("ordered", ["", ", ordered: false"])
+def test_a_missing_call_of_its_group_fails_it(graded: Graded, ordered: str) -> None:
+    status, reason = one(
+        graded, LIMITS_THEN_PAY.format(between=RESPONSE, more=ordered), call("Pay", amount=9)
+    )
+    assert status == "failed"
+    assert "behaviors[0]" in reason
+
+
+def test_words_between_two_calls_end_a_group(graded: Graded) -> None:
+    assert one(graded, LIMITS_THEN_PAY.format(between=TALK, more=""), call("Pay", amount=9))[0] == "passed"
+
+
+@pytest.mark.parametrize(("group", "status"), [("g", "passed"), (None, "failed")])
+def test_only_parallel_calls_may_come_in_any_order(graded: Graded, group: str | None, status: str) -> None:
+    text = LIMITS_THEN_PAY.format(between=RESPONSE, more=", ordered: false")
+    words = {"actor": "assistant", "action": "responds", "content": "Now the limits."}
+    steps = [call("Pay", group, amount=9), *([] if group else [words]), call("Limits", group)]
+    assert one(graded, text, *steps)[0] == status

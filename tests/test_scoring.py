@@ -1,0 +1,204 @@
+"""One trace judged by one session: results, policy, isolation (SEMANTICS R1 to R6)."""
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from abs_replay import scoring
+from abs_replay.evaluators import EVALUATORS
+from abs_replay.evaluators.context import Context
+from abs_replay.exact_json import Json
+from abs_replay.scoring import Policy, evaluate
+from abs_replay.spec.rules import (
+    Contains,
+    Count,
+    ExactMatch,
+    Never,
+    Rule,
+    Selector,
+    Sequence,
+    TextMetric,
+    ToolCall,
+)
+from abs_replay.spec.session import UNSET, Behavior, Evaluation, Session
+from abs_replay.trace import Step, Trace
+from abs_replay.verdicts import Result, Status, Verdict
+
+
+def session(*behaviors: Mapping[str, Any], chain: tuple[Rule, ...] = ()) -> Session:
+    built = []
+    for index, fields in enumerate(behaviors):
+        at = f"behaviors[{index}]"
+        rules = fields.get("rules", ())
+        evaluations = tuple(Evaluation(f"{at}.evaluations[{n}]", rule) for n, rule in enumerate(rules))
+        rest = {key: value for key, value in fields.items() if key != "rules"}
+        built.append(Behavior(at=at, evaluations=evaluations, **rest))
+    of_session = tuple(Evaluation(f"evaluations[{n}]", rule) for n, rule in enumerate(chain))
+    return Session("s", tuple(built), of_session)
+
+
+def trace(*steps: Mapping[str, Any]) -> Trace:
+    return Trace("t", tuple(Step(seq=n, **fields) for n, fields in enumerate(steps, 1)))
+
+
+USER = {"actor": "user", "action": "says", "content": "hi"}
+INFORMS = {"actor": "assistant", "action": "informs"}
+WORDS = {"actor": "assistant", "action": "responds", "content": "hello"}
+
+
+def holds(value: str, **more: Any) -> Contains:
+    return Contains(type="contains", value=value, **more)
+
+
+class TestResult:
+    def test_everything_passed_or_skipped_passes(self) -> None:
+        optional = {**INFORMS, "optional": True, "action": "calls", "rules": [holds("x")]}
+        run = evaluate(
+            trace(USER, WORDS), session(USER, {**INFORMS, "rules": [holds("hello")]}, optional), {}
+        )
+        assert run.result is Result.PASSED
+        assert [verdict.status for verdict in run.verdicts] == ["passed", "skipped"]
+
+    def test_a_failure_outweighs_an_error(self) -> None:
+        metric = TextMetric(type="f1", ground_truth="x")
+        wanted = session({**INFORMS, "rules": [metric]})
+        assert evaluate(trace(WORDS), wanted, {}).result is Result.ERROR
+        wanted = session({**INFORMS, "rules": [metric, holds("zzz")]})
+        assert evaluate(trace(WORDS), wanted, {}).result is Result.FAILED
+
+    def test_a_type_without_an_evaluator_is_an_error_that_says_so(self) -> None:
+        run = evaluate(
+            trace(WORDS), session({**INFORMS, "rules": [TextMetric(type="f1", ground_truth="x")]}), {}
+        )
+        assert (run.verdicts[0].status, run.verdicts[0].score) == (Status.ERROR, None)
+        assert "`f1`" in run.verdicts[0].reason
+
+    def test_an_unmatched_behavior_or_missing_turn_counts_unless_told_otherwise(self) -> None:
+        for wanted in (session(USER, INFORMS), session(USER, USER)):
+            assert evaluate(trace(USER), wanted, {}).result is Result.FAILED
+            assert evaluate(trace(USER), wanted, {}, Policy(require_match=False)).result is Result.PASSED
+
+    def test_other_words_of_the_user_count_only_if_told(self) -> None:
+        observed, wanted = trace({**USER, "content": "hey"}), session(USER)
+        run = evaluate(observed, wanted, {})
+        assert (run.result, run.steps[0].differs) == (Result.PASSED, True)
+        assert evaluate(observed, wanted, {}, Policy(strict_user=True)).result is Result.FAILED
+
+
+class TestIsolation:
+    def test_an_evaluator_that_raises_is_an_error_and_the_rest_is_run(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(evaluation: Evaluation, context: Context) -> Verdict:
+            raise RuntimeError("out of luck")
+
+        monkeypatch.setattr(scoring, "EVALUATORS", {**EVALUATORS, "contains": broken})
+        exact = ExactMatch(type="exact_match", value="hello")
+        run = evaluate(trace(WORDS), session({**INFORMS, "rules": [holds("x"), exact]}), {})
+        assert [verdict.status for verdict in run.verdicts] == ["error", "passed"]
+        assert "RuntimeError: out of luck" in run.verdicts[0].reason
+
+    def test_an_invalid_rule_is_an_error_at_its_place(self) -> None:
+        invalid = Evaluation("behaviors[0].evaluations[0]", holds("x"), invalid="value: must not be empty")
+        wanted = Session("s", (Behavior("behaviors[0]", "assistant", "informs", evaluations=(invalid,)),))
+        (verdict,) = evaluate(trace(WORDS), wanted, {}).verdicts
+        assert (verdict.status, verdict.reason) == (Status.ERROR, "value: must not be empty")
+
+    def test_neither_trace_nor_session_is_changed(self) -> None:
+        observed = trace(USER, {**WORDS, "content": {"a": [1, {"b": "x"}]}})
+        rule = ExactMatch(type="exact_match", value={"a": [1, {"b": "x"}]})
+        wanted = session(USER, {**INFORMS, "content": {"a": []}, "rules": [rule]})
+        before = copy.deepcopy((observed, wanted))
+        assert evaluate(observed, wanted, {}).result is Result.PASSED
+        assert (observed, wanted) == before
+
+    def test_the_same_values_give_the_same_run(self) -> None:
+        observed, wanted = trace(USER, WORDS), session(USER, {**INFORMS, "rules": [holds("x")]})
+        assert evaluate(observed, wanted, {}) == evaluate(observed, wanted, {})
+
+
+def test_a_verdict_carries_its_fingerprint_and_the_authors_reason() -> None:
+    rule = holds("zzz", reason="Say zzz.", blocking=True)
+    evaluation = Evaluation("behaviors[0].evaluations[0]", rule, fingerprint="f")
+    wanted = Session("s", (Behavior("behaviors[0]", "assistant", "informs", evaluations=(evaluation,)),))
+    (verdict,) = evaluate(trace(WORDS), wanted, {}).verdicts
+    assert verdict.reason == 'Say zzz. (expected to contain "zzz", observed "hello")'
+    assert (verdict.fingerprint, verdict.blocking, verdict.evidence) == ("f", True, (1,))
+
+
+# -- a session played exactly as written --
+
+TEXTS = st.text("ab é7{}", min_size=1, max_size=6)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
+    max_leaves=4,
+)
+ARGUMENTS = st.dictionaries(TEXTS, VALUES, max_size=3)
+
+
+def spoken(actor: str, action: str, content: Json) -> dict[str, Any]:
+    rules = [ExactMatch(type="exact_match", value=content)] + (
+        [holds(content)] if isinstance(content, str) else []
+    )
+    return {"actor": actor, "action": action, "content": content, "rules": rules}
+
+
+def called(target: str, arguments: dict[str, Json], strict: bool) -> dict[str, Any]:
+    rule = ToolCall.model_validate({"type": "tool_call"})
+    field = "with_only" if strict else "with_"
+    return {"actor": "assistant", "action": "calls", "target": target, field: arguments, "rules": [rule]}
+
+
+SCRIPTS = st.lists(
+    st.builds(spoken, st.just("user"), st.just("says"), TEXTS)
+    | st.builds(spoken, st.just("assistant"), st.sampled_from(["informs", "asks"]), TEXTS)
+    | st.builds(spoken, st.just("tool"), st.just("responds"), VALUES)
+    | st.builds(called, st.sampled_from(["A", "B"]), ARGUMENTS, st.booleans()),
+    min_size=1,
+    max_size=8,
+)
+
+
+def played(behaviors: tuple[Behavior, ...]) -> Trace:
+    """A trace in which everything happens exactly as the session has it."""
+    steps = []
+    for seq, behavior in enumerate(behaviors, 1):
+        arguments = behavior.with_ if behavior.with_ is not None else behavior.with_only
+        content = None if behavior.content is UNSET else behavior.content
+        steps.append(Step(seq, behavior.actor, behavior.action, behavior.target, content, arguments))
+    return Trace("t", tuple(steps))
+
+
+@settings(deadline=None)
+@given(SCRIPTS)
+def test_a_session_played_as_written_passes(script: list[dict[str, Any]]) -> None:
+    actors = [Selector(actor=fields["actor"]) for fields in script]
+    chain = (
+        Sequence(type="sequence", order=tuple(actors)),
+        Count(type="count", match=actors[0], min=1),
+        Never(type="never", match=Selector(action="hands_off")),
+    )
+    wanted = session(*script, chain=chain)
+    run = evaluate(played(wanted.behaviors), wanted, {})
+    assert run.result is Result.PASSED
+    assert [step.step for step in run.steps] == list(range(1, len(script) + 1))
+    assert all(verdict.score == 1.0 for verdict in run.verdicts)
+    assert (run.extra, run.questions) == ((), ())
+
+
+@settings(deadline=None)
+@given(SCRIPTS, SCRIPTS)
+def test_whatever_happened_every_evaluation_has_a_verdict(
+    script: list[dict[str, Any]], other: list[dict[str, Any]]
+) -> None:
+    wanted = session(*script, chain=(Never(type="never", match=Selector(actor="tool")),))
+    run = evaluate(played(session(*other).behaviors), wanted, {})
+    expected = [e.at for behavior in wanted.behaviors for e in behavior.evaluations] + ["evaluations[0]"]
+    assert [verdict.at for verdict in run.verdicts] == expected
+    assert all(verdict.score is None or 0 <= verdict.score <= 1 for verdict in run.verdicts)
+    assert all(verdict.reason for verdict in run.verdicts)
