@@ -22,8 +22,8 @@ from abs_replay.channels import base_path
 from abs_replay.errors import AbsReplayError
 from abs_replay.exchange import Channel
 from abs_replay.matching import Match
-from abs_replay.miss import STATUS, explain
 from abs_replay.player import Miss, Player
+from abs_replay.player.miss import STATUS, explain
 from abs_replay.server import ReplayServer
 
 type Address = tuple[str, int]

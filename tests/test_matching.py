@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abs_replay.canonical import Ignore, canonical
-from abs_replay.differences import differences, nearest
 from abs_replay.exchange import Body, Channel, Exchange, Request, Response, Role
 from abs_replay.matching import Index
-from abs_replay.renaming import Bindings, correspond, fingerprint, shape
+from abs_replay.matching.canonical import Ignore, canonical
+from abs_replay.matching.differences import differences, nearest
+from abs_replay.matching.renaming import Bindings, correspond, fingerprint, shape
 
 LLM = Channel(Role.LLM, "openai")
 U1, U2, U3 = (str(uuid.uuid5(uuid.NAMESPACE_URL, str(number))) for number in range(3))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from abs_replay.cassette import Cassette
 from abs_replay.exchange import Body, Channel, Chunk, Exchange, Outcome, Recording, Request, Response, Role
 from abs_replay.matching import Match
-from abs_replay.miss import answer, explain
 from abs_replay.player import KEPT_MISSES, Miss, Played, Player, Reason
+from abs_replay.player.miss import answer, explain
 
 LLM, MCP = Channel(Role.LLM, "openai"), Channel(Role.TOOL, "mcp")
 U = [str(uuid.uuid5(uuid.NAMESPACE_URL, str(number))) for number in range(6)]

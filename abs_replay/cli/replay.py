@@ -139,8 +139,8 @@ def _from_file(path: Path) -> "Cassette":
 
 def _replay(cassette: "Cassette", program: Sequence[str], options: Options) -> int:
     from abs_replay.matching import Match
-    from abs_replay.miss import explain
     from abs_replay.player import Player
+    from abs_replay.player.miss import explain
     from abs_replay.server import ReplayServer
 
     def report(miss: "Miss") -> None:

@@ -13,8 +13,8 @@ from abs_replay.cassette import Cassette, loads
 from abs_replay.decoders import chat_contract
 from abs_replay.errors import CassetteError, UsageError
 from abs_replay.exchange import Channel
-from abs_replay.miss import explain
 from abs_replay.player import Miss, Player
+from abs_replay.player.miss import explain
 
 
 @dataclass(frozen=True, slots=True)

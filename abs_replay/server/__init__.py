@@ -18,9 +18,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from abs_replay.channels import base_path
 from abs_replay.errors import RecordingError
 from abs_replay.exchange import Body, Channel, Request, Upstream
-from abs_replay.miss import STATUS, answer
 from abs_replay.player import Miss, Played, Player, refused_channels
-from abs_replay.replies import Ending, Reply, reply
+from abs_replay.player.miss import STATUS, answer
+from abs_replay.server.replies import Ending, Reply, reply
 
 type Receive = Callable[[], Any]
 type Send = Callable[[Any], Any]

@@ -12,9 +12,9 @@ from functools import cached_property
 from typing import Any
 from zlib import MAX_WBITS, decompressobj, error
 
-from abs_replay.canonical import Canonical, Ignore, canonical, text_of
 from abs_replay.exchange import Channel, Exchange, Headers, Request
-from abs_replay.renaming import Pair, Shape, correspond, fingerprint, hides_secrets, shape
+from abs_replay.matching.canonical import Canonical, Ignore, canonical, text_of
+from abs_replay.matching.renaming import Pair, Shape, correspond, fingerprint, hides_secrets, shape
 
 
 class Match(StrEnum):

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from abs_replay.canonical import Canonical, Ignore
 from abs_replay.cassette import Cassette
-from abs_replay.differences import Difference, differences, nearest
-from abs_replay.echo import SESSION_HEADER, call_ids, follow, with_session
 from abs_replay.exchange import Channel, Exchange, Outcome, Request, Response, header
 from abs_replay.matching import Candidate, Group, Index, Match, credential
-from abs_replay.renaming import Bindings, Pair
+from abs_replay.matching.canonical import Canonical, Ignore
+from abs_replay.matching.differences import Difference, differences, nearest
+from abs_replay.matching.echo import SESSION_HEADER, call_ids, follow, with_session
+from abs_replay.matching.renaming import Bindings, Pair
 
 # Every miss counts; so many are kept with their reasons. A client in a loop must not fill the memory.
 KEPT_MISSES = 100

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from typing import Any
 
+from abs_replay.cassette.layout import Line
 from abs_replay.exchange import Body, Chunk
 from abs_replay.json_styles import STYLES, in_style, styled, write, write_each
-from abs_replay.layout import Line
 
 _WHITE = " \t\r\n"
 _FIELDS = ("event", "data", "id", "retry")

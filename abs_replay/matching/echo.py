@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from abs_replay.canonical import json_body
 from abs_replay.exchange import Body, Chunk, Headers, Response
+from abs_replay.matching.canonical import json_body
 
 SESSION_HEADER = "mcp-session-id"
 

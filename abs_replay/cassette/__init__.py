@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from abs_replay.bodies import BadBody, body_document, read_body
-from abs_replay.document import Document, Wrong, maybe, number, only, take, texts, time, time_text
+from abs_replay.cassette.bodies import BadBody, body_document, read_body
+from abs_replay.cassette.document import Document, Wrong, maybe, number, only, take, texts, time, time_text
+from abs_replay.cassette.layout import harmless, lay_out
 from abs_replay.errors import CassetteError
 from abs_replay.exchange import (
     Body,
@@ -32,7 +33,6 @@ from abs_replay.exchange import (
     Upstream,
 )
 from abs_replay.json_styles import parse
-from abs_replay.layout import harmless, lay_out
 
 FORMAT = 1
 

@@ -9,9 +9,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from abs_replay.canonical import json_body
+from abs_replay.cassette.layout import harmless
 from abs_replay.exchange import Exchange
-from abs_replay.layout import harmless
+from abs_replay.matching.canonical import json_body
 from abs_replay.player import Miss, Reason
 
 STATUS = 422

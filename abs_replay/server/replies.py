@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from abs_replay.echo import SESSION_HEADER
 from abs_replay.exchange import Body, Exchange, Outcome, Response, header
+from abs_replay.matching.echo import SESSION_HEADER
 
 type Message = dict[str, Any]
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from abs_replay.canonical import Canonical, text_of
 from abs_replay.exchange import Request, header
+from abs_replay.matching.canonical import Canonical, text_of
 
 type Value = tuple[str, str]  # class, and the value itself
 type Pair = tuple[str, str, str]  # class, recorded, asked

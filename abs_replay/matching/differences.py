@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from abs_replay.canonical import Canonical, text_of
+from abs_replay.matching.canonical import Canonical, text_of
 
 MOST = 12
 _SHOWN = 80
