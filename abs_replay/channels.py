@@ -13,8 +13,12 @@ KNOWN_MODELS = {
     "gemini": "https://generativelanguage.googleapis.com",
 }
 
-# SDKs read these; a base URL leads the SDK to the listener of the first model channel.
-SDK_VARIABLES = ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
+# Where each vendor's SDK looks for the base URL.
+SDK_VARIABLES = {
+    "openai": "OPENAI_BASE_URL",
+    "anthropic": "ANTHROPIC_BASE_URL",
+    "gemini": "GOOGLE_GEMINI_BASE_URL",
+}
 
 
 def parse_upstream(role: Role, text: str) -> Upstream:
@@ -26,7 +30,12 @@ def parse_upstream(role: Role, text: str) -> Upstream:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         known = f", or one of {', '.join(KNOWN_MODELS)}" if role is Role.LLM else ""
         raise UsageError(f"--{role} {text!r}: expected URL or NAME=URL with http:// or https://{known}")
-    return Upstream(Channel(role, name.strip() or role.value), url)
+    return Upstream(Channel(role, name.strip() or _usual_name(role, parts.hostname)), url)
+
+
+def _usual_name(role: Role, host: str) -> str:
+    vendors = {urlsplit(url).hostname: vendor for vendor, url in KNOWN_MODELS.items()}
+    return vendors.get(host, role.value) if role is Role.LLM else role.value
 
 
 def distinct(upstreams: Sequence[Upstream]) -> tuple[Upstream, ...]:
@@ -59,13 +68,12 @@ def environment(addresses: Mapping[Channel, str]) -> dict[str, str]:
         of_role = [url for channel, url in addresses.items() if channel.role is role]
         if len(of_role) == 1:
             result.setdefault(f"ABS_{role.value.upper()}_URL", of_role[0])
-    models = [(channel, url) for channel, url in addresses.items() if channel.role is Role.LLM]
-    for name in SDK_VARIABLES if models else ():
-        vendor = {"OPENAI_BASE_URL": "openai", "ANTHROPIC_BASE_URL": "anthropic"}.get(name, "gemini")
-        named = [url for channel, url in models if channel.name == vendor]
-        others = [url for channel, url in models if channel.name not in KNOWN_MODELS]
-        if named or others:
-            result[name] = (named or others)[0]
+    for vendor, name in SDK_VARIABLES.items():
+        models = {channel.name: url for channel, url in addresses.items() if channel.role is Role.LLM}
+        # What is no vendor's own API is most often a gateway that speaks OpenAI's.
+        gateways = [url for name, url in models.items() if name not in KNOWN_MODELS and vendor == "openai"]
+        if vendor in models or gateways:
+            result[name] = models[vendor] if vendor in models else gateways[0]
     return result
 
 

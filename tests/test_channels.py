@@ -1,0 +1,80 @@
+"""Channels: what the command line declares, and the environment that leads there."""
+
+import pytest
+
+from abs_replay.channels import base_path, distinct, environment, parse_upstream, variable, without_proxy
+from abs_replay.errors import UsageError
+from abs_replay.exchange import Channel, Role, Upstream
+
+LLM = Channel(Role.LLM, "llm")
+
+
+def test_a_url_alone_names_its_channel_by_the_role() -> None:
+    assert parse_upstream(Role.AGENT, "http://h:1/chat") == Upstream(
+        Channel(Role.AGENT, "agent"), "http://h:1/chat"
+    )
+
+
+def test_a_name_stands_before_the_url() -> None:
+    upstream = parse_upstream(Role.TOOL, "Order MCP=http://h:1/mcp?a=b")
+
+    assert upstream == Upstream(Channel(Role.TOOL, "Order MCP"), "http://h:1/mcp?a=b")
+
+
+@pytest.mark.parametrize("text", ["openai", "https://api.openai.com/v1"])
+def test_a_known_model_is_called_by_its_vendor(text: str) -> None:
+    assert parse_upstream(Role.LLM, text).channel == Channel(Role.LLM, "openai")
+
+
+@pytest.mark.parametrize("text", ["", "localhost:8080", "ftp://h/x", "Order MCP=", "http://", "openia"])
+def test_what_is_no_url_is_refused_with_what_was_expected(text: str) -> None:
+    with pytest.raises(UsageError, match="expected URL or NAME=URL"):
+        parse_upstream(Role.LLM, text)
+
+
+def test_two_channels_of_one_name_are_refused() -> None:
+    twice = [parse_upstream(Role.TOOL, f"Orders=http://h:{port}") for port in (1, 2)]
+
+    with pytest.raises(UsageError, match="two channels are called tool:Orders"):
+        distinct(twice)
+
+
+def test_a_listener_keeps_the_path_of_its_upstream() -> None:
+    assert base_path(Upstream(LLM, "http://h:1/v1/")) == "/v1"
+
+
+@pytest.mark.parametrize(
+    ("channel", "name"),
+    [
+        (LLM, "ABS_LLM_URL"),
+        (Channel(Role.TOOL, "Order MCP"), "ABS_TOOL_ORDER_MCP_URL"),
+        (Channel(Role.AGENT, "support-agent"), "ABS_AGENT_SUPPORT_AGENT_URL"),
+    ],
+)
+def test_a_variable_is_named_by_role_and_name(channel: Channel, name: str) -> None:
+    assert variable(channel) == name
+
+
+def test_a_gateway_is_taken_to_speak_openai() -> None:
+    assert environment({LLM: "http://l"}) == {"ABS_LLM_URL": "http://l", "OPENAI_BASE_URL": "http://l"}
+
+
+def test_each_vendor_goes_to_its_own_sdk() -> None:
+    addresses = {Channel(Role.LLM, name): f"http://{name}" for name in ("anthropic", "gemini")}
+
+    found = environment(addresses)
+
+    assert found["ANTHROPIC_BASE_URL"] == "http://anthropic"
+    assert found["GOOGLE_GEMINI_BASE_URL"] == "http://gemini"
+    assert "OPENAI_BASE_URL" not in found
+
+
+def test_the_only_channel_of_a_role_is_also_found_by_the_role() -> None:
+    found = environment({Channel(Role.AGENT, "support"): "http://a"})
+
+    assert found == {"ABS_AGENT_SUPPORT_URL": "http://a", "ABS_AGENT_URL": "http://a"}
+
+
+def test_loopback_is_kept_from_a_proxy_only_where_there_is_one() -> None:
+    assert without_proxy({}) == {}
+    assert without_proxy({"HTTP_PROXY": "http://p", "NO_PROXY": "x"})["NO_PROXY"] == "x,127.0.0.1"
