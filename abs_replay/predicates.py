@@ -72,10 +72,13 @@ def arguments_of(arguments: Json) -> Json:
 
 
 def shown(value: Json, limit: int = 80) -> str:
-    """Quote a value for a reason, shortened in the middle of nowhere but never silently."""
+    """Quote a value for a reason, on one line and visibly shortened."""
     text = f'"{value[: limit + 1]}"' if isinstance(value, str) else dumps(value)
     whole = len(value) <= limit if isinstance(value, str) else len(text) <= limit
-    return text if whole else f"{text[:limit]}…"
+    return (text if whole else f"{text[:limit]}…").translate(_LINE_ENDS)
+
+
+_LINE_ENDS = {ord("\n"): "\\n", ord("\r"): "\\r"}
 
 
 # -- JSON values --

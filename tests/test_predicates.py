@@ -75,7 +75,7 @@ class TestContent:
 
     def test_long_values_are_shortened_visibly(self) -> None:
         assert shown("x" * 90) == '"' + "x" * 79 + "…"
-        assert shown("short") == '"short"'
+        assert shown("two\nlines") == '"two\\nlines"'
 
 
 class TestArguments:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from abs_replay.alignment.compatibility import category
 from abs_replay.alignment.dropping import NO_JUDGE, Place, aligned_turns
-from abs_replay.alignment.turns import plan_of, split
+from abs_replay.alignment.turns import TraceTurns, plan_of
 from abs_replay.judgement import Answer, Question
 from abs_replay.spec.session import Behavior, Session
 from abs_replay.trace import Step, Trace, Visibility
@@ -47,7 +47,7 @@ class Alignment:
 def align(trace: Trace, session: Session, answers: Mapping[str, Answer] | None = None) -> Alignment:
     """Align a trace with a session; `answers` are a judge's, by question digest (A7)."""
     steps = tuple(step for step in trace.steps if step.visibility is not Visibility.INTERNAL)
-    turns = split(steps, session.aliases, answers or {})
+    turns = TraceTurns(steps, session.aliases, answers or {})
     aligned = aligned_turns(plan_of(session.behaviors, session.aliases), turns)
     places = tuple(aligned.places())
     seen = _annotated(steps, places, session.behaviors)

@@ -1,11 +1,11 @@
 """A session's turns, aligned from left to right, and what became of each behavior (A1, A2, A9, A10)."""
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from abs_replay.alignment.closeness import nearest
-from abs_replay.alignment.turns import CallIds, Plan, TraceTurn, TurnResult, align_turn
+from abs_replay.alignment.turns import CallIds, Plan, TraceTurn, TraceTurns, TurnResult, align_turn
 from abs_replay.exact_json import equal
 from abs_replay.judgement import Question
 from abs_replay.spec.session import UNSET, Behavior
@@ -32,7 +32,7 @@ class Place:
     pending: bool = False
 
 
-def aligned_turns(plan: Plan, turns: Sequence[TraceTurn]) -> "AlignedTurns":
+def aligned_turns(plan: Plan, turns: TraceTurns) -> "AlignedTurns":
     """Align; drop the first behavior that requires a skipped one, and align again until none does (A9)."""
     aligned = AlignedTurns(plan, turns)
     aligned.run()
@@ -54,7 +54,7 @@ class AlignedTurns:
     are aligned from left to right, and only the last one is ever aligned again."""
 
     plan: Plan
-    turns: Sequence[TraceTurn]
+    turns: TraceTurns
     dropped: set[int] = field(default_factory=set)
     formed: list[SessionTurn] = field(default_factory=list)
     results: list[TurnResult] = field(default_factory=list)

@@ -122,20 +122,34 @@ class TraceTurn:
         return self._required[key]
 
 
-def split(steps: Sequence[Step], aliases: Aliases, answers: Mapping[str, Answer]) -> tuple[TraceTurn, ...]:
-    """Split visible steps at the user's (A1); what precedes the first one is turn 0."""
-    starts = [0, *(position + 1 for position, step in enumerate(steps) if step.actor == "user")]
-    ends = [start - 1 for start in starts[1:]] + [len(steps)]
-    return tuple(
-        TraceTurn(
-            steps[start - 1] if number else None,
-            start,
-            TurnIndex(steps[start:end], aliases, answers),
-            parallel_blocks(steps[start:end]),
-            calls_of(steps[start:end]),
-        )
-        for number, (start, end) in enumerate(zip(starts, ends, strict=True))
-    )
+class TraceTurns:
+    """A trace's turns (A1): split at the user's steps, what precedes the first one being turn 0.
+
+    A turn is indexed when it is first asked for: those that the session does not have never are.
+    """
+
+    def __init__(self, steps: Sequence[Step], aliases: Aliases, answers: Mapping[str, Answer]) -> None:
+        self._steps = steps
+        self._aliases = aliases
+        self._answers = answers
+        self._starts = [0, *(n + 1 for n, step in enumerate(steps) if step.actor == "user")]
+        self._turns: dict[int, TraceTurn] = {}
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, number: int) -> TraceTurn:
+        if number not in self._turns:
+            self._turns[number] = self._turn(number)
+        return self._turns[number]
+
+    def _turn(self, number: int) -> TraceTurn:
+        start = self._starts[number]
+        end = self._starts[number + 1] - 1 if number + 1 < len(self._starts) else len(self._steps)
+        steps = self._steps[start:end]
+        user = self._steps[start - 1] if number else None
+        index = TurnIndex(steps, self._aliases, self._answers)
+        return TraceTurn(user, start, index, parallel_blocks(steps), calls_of(steps))
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,8 @@ def variable_consistency(evaluation: Evaluation, context: Context) -> Verdict:
         if other is not None:
             where = f"{shown(other.value)} at {other.at}, {shown(value.value)} at {value.at}"
             return failed(evaluation, f"expected one value of `{value.name}`, observed {where}", *seqs)
-        of_name.append(value)
+        if not any(one.is_text is value.is_text and equal(one.value, value.value) for one in of_name):
+            of_name.append(value)
     return passed(
         evaluation, f"`{rule.variable}` is {shown(values[0].value)} wherever it was observed", *seqs
     )

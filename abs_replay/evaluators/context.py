@@ -111,8 +111,6 @@ class Context:
                 return verdict(evaluation, Status.SKIPPED, f"`{evaluation.when.text}` is false")
         except Undecidable as trouble:
             return verdict(evaluation, Status.ERROR, f"`when` can not be decided: {trouble.reason}")
-        if evaluation.invalid is not None:
-            return verdict(evaluation, Status.ERROR, evaluation.invalid)
         result = self._without_step(evaluation) or self._evaluated(evaluation)
         blocked = self.blocked.by(evaluation.rule)
         return result if blocked is None else inconclusive(result, blocked)
@@ -129,12 +127,14 @@ class Context:
         return verdict(
             evaluation,
             status,
-            place.trouble or place.near or _NO_STEP[place.status],
+            place.trouble or "; ".join(filter(None, (_NO_STEP[place.status], place.near))),
             score=score,
             children=tuple(self.run(part) for part in evaluation.parts),
         )
 
     def _evaluated(self, evaluation: Evaluation) -> Verdict:
+        if evaluation.invalid is not None:
+            return verdict(evaluation, Status.ERROR, evaluation.invalid)
         evaluator = self.evaluators.get(evaluation.rule.type)
         if evaluator is None:
             return verdict(
