@@ -1,7 +1,7 @@
 """Which request continues which, when clients edit the history they send."""
 
+from abs_replay.assembly.threads import Fit, Thread, best
 from abs_replay.decoders import Call, Message
-from abs_replay.threads import Fit, Thread, best
 
 
 def user(text: str) -> Message:

@@ -9,11 +9,11 @@ words it carries, in that order, each rule choosing among what those before it l
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from abs_replay.conversations import Conversation, Seen, by_time
+from abs_replay.assembly.conversations import Conversation, Seen, by_time
+from abs_replay.assembly.pairing import agreement, same_use
+from abs_replay.assembly.threads import best, opening
 from abs_replay.decoders import Message
 from abs_replay.exchange import Role
-from abs_replay.pairing import agreement, same_use
-from abs_replay.threads import best, opening
 
 
 def group(everything: Iterable[Seen]) -> list[Conversation]:

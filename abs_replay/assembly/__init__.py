@@ -12,13 +12,13 @@ request on, a tool's answer from its call on.
 import hashlib
 from collections.abc import Iterable, Sequence
 
-from abs_replay.conversations import Conversation, seen
+from abs_replay.assembly.conversations import Conversation, seen
+from abs_replay.assembly.drafts import Draft
+from abs_replay.assembly.grouping import group
+from abs_replay.assembly.narration import Narrator
+from abs_replay.assembly.tool_use import carry_out
 from abs_replay.decoders import decode
-from abs_replay.drafts import Draft
 from abs_replay.exchange import Exchange, Recording
-from abs_replay.grouping import group
-from abs_replay.narration import Narrator
-from abs_replay.tool_use import carry_out
 from abs_replay.trace import Step, Trace
 
 

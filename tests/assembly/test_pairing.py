@@ -2,9 +2,9 @@
 
 import pytest
 
+from abs_replay.assembly.pairing import Use, agreement, carried, names_agree, scalars
 from abs_replay.decoders import Call, ToolUse
 from abs_replay.exact_json import Json
-from abs_replay.pairing import Use, agreement, carried, names_agree, scalars
 
 
 def mcp(name: str, arguments: Json, channel: str = "Order MCP") -> Use:

@@ -6,12 +6,12 @@ answered are shown in either case: an author writes about them.
 """
 
 from abs_replay import exact_json
-from abs_replay.conversations import Conversation, Placed, Seen
+from abs_replay.assembly.conversations import Conversation, Placed, Seen
+from abs_replay.assembly.drafts import Asked, Draft, Moment, moments
+from abs_replay.assembly.threads import plain, says_the_same
 from abs_replay.decoders import Call, Message, Turn
-from abs_replay.drafts import Asked, Draft, Moment, moments
 from abs_replay.exact_json import Json
 from abs_replay.exchange import Role
-from abs_replay.threads import plain, says_the_same
 from abs_replay.trace import Source, Usage, Visibility
 
 

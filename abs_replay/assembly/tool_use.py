@@ -9,12 +9,12 @@ it is what the model was told, for that is the function's answer, else the last 
 
 from dataclasses import dataclass, field
 
-from abs_replay.conversations import Conversation, Seen
+from abs_replay.assembly.conversations import Conversation, Seen
+from abs_replay.assembly.drafts import Asked, Draft
+from abs_replay.assembly.narration import Narrator
+from abs_replay.assembly.pairing import Use, agreement, carried, same_use, scalars
 from abs_replay.decoders import Call
-from abs_replay.drafts import Asked, Draft
 from abs_replay.exchange import Exchange
-from abs_replay.narration import Narrator
-from abs_replay.pairing import Use, agreement, carried, same_use, scalars
 from abs_replay.trace import Source
 
 _MIN_ID = 2  # letters of a value in an answer that a later path may repeat by more than chance

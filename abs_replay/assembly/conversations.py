@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from abs_replay.assembly.pairing import Use
+from abs_replay.assembly.threads import Thread, best, opening, spoken
 from abs_replay.decoders import Call, Decoded, Message, Turn
 from abs_replay.exchange import Exchange, Headers, Role, header
-from abs_replay.pairing import Use
-from abs_replay.threads import Thread, best, opening, spoken
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from abs_replay.conversations import Conversation, Placed
+from abs_replay.assembly.conversations import Conversation, Placed
 from abs_replay.decoders import Call
 from abs_replay.exact_json import Json
 from abs_replay.trace import Source, Usage, Visibility
