@@ -24,7 +24,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(VENV)/.installed
-	@$(BIN)/python fixtures/agent/demo.py
+	@$(BIN)/python -m fixtures.agent.demo
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -q $(TESTS)
