@@ -17,6 +17,7 @@ import regex
 from abs_replay.exact_json import Json, dumps, equal, loads
 
 TIME_LIMIT = 1.0  # seconds for one search of an author's pattern (SEMANTICS E3)
+_LINE_ENDS = {ord("\n"): "\\n", ord("\r"): "\\r"}
 
 
 class Undecided(Exception):
@@ -26,7 +27,7 @@ class Undecided(Exception):
 # -- values as text and as structure --
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def normalised(text: str, *, fold: bool) -> str:
     """Bring text into the form in which `contains` compares (SEMANTICS E2)."""
     composed = text if text.isascii() else unicodedata.normalize("NFC", text)
@@ -51,7 +52,7 @@ def structured(content: Json) -> Json:
     return _parsed(content) if isinstance(content, str) else content
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def _parsed(text: str) -> Json:
     bare = text.strip()
     if bare[:1] + bare[-1:] not in ("{}", "[]"):
@@ -73,12 +74,12 @@ def arguments_of(arguments: Json) -> Json:
 
 def shown(value: Json, limit: int = 80) -> str:
     """Quote a value for a reason, on one line and visibly shortened."""
-    text = f'"{value[: limit + 1]}"' if isinstance(value, str) else dumps(value)
+    try:
+        text = f'"{value[: limit + 1]}"' if isinstance(value, str) else dumps(value)
+    except RecursionError:
+        return f"{json_type(value)} nested too deep to show"
     whole = len(value) <= limit if isinstance(value, str) else len(text) <= limit
     return (text if whole else f"{text[:limit]}…").translate(_LINE_ENDS)
-
-
-_LINE_ENDS = {ord("\n"): "\\n", ord("\r"): "\\r"}
 
 
 # -- JSON values --

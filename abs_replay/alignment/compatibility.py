@@ -98,6 +98,7 @@ class TurnIndex:
     steps: Sequence[Step]
     aliases: Aliases
     answers: Mapping[str, Answer]
+    _structures: list[Json] = field(default_factory=list)  # each step's arguments or content, parsed
     _actors: dict[str, int] = field(default_factory=dict)
     _kinds: dict[tuple[str, str], int] = field(default_factory=dict)
     _targets: dict[str | None, int] = field(default_factory=dict)
@@ -115,9 +116,10 @@ class TurnIndex:
             # A response that does not name its tool is known by its call (A4).
             unnamed_response = step.target is None and is_tool_response(step)
             _add(self._targets, called.get(step.call_id or "") if unnamed_response else step.target, bit)
-            if kind == "execution":
-                self._index_arguments(step, bit)
-            self._index_content(step, bit)
+            is_arguments = kind == "execution"
+            structure = arguments_of(step.arguments) if is_arguments else structured(step.content)
+            self._structures.append(structure)
+            (self._index_arguments if is_arguments else self._index_content)(structure, bit)
 
     def candidates(self, behavior: Behavior) -> Candidates:
         """Find the steps that a behavior could take, and how far the others came."""
@@ -146,8 +148,7 @@ class TurnIndex:
 
     # -- arguments and content --
 
-    def _index_arguments(self, step: Step, bit: int) -> None:
-        arguments = arguments_of(step.arguments)
+    def _index_arguments(self, arguments: Json, bit: int) -> None:
         if isinstance(arguments, Mapping):
             for key, value in arguments.items():
                 if _is_scalar(value):
@@ -163,10 +164,9 @@ class TurnIndex:
                 mask &= self._arguments.get((key, json_type(value), value), 0)
         if not strict and all(map(_is_scalar, wanted.values())) and wanted:
             return mask
-        return _kept(mask, lambda n: fits(wanted, arguments_of(self.steps[n].arguments), strict=strict))
+        return _kept(mask, lambda n: fits(wanted, self._structures[n], strict=strict))
 
-    def _index_content(self, step: Step, bit: int) -> None:
-        content = structured(step.content)
+    def _index_content(self, content: Json, bit: int) -> None:
         _add(self._contents, ("", json_type(content)), bit)
         if isinstance(content, Mapping):
             for key, value in content.items():
@@ -183,7 +183,7 @@ class TurnIndex:
             mask &= self._contents.get((f".{key}", json_type(value)), 0)
         if not any(isinstance(value, Mapping) for value in wanted.values()):
             return mask
-        return _kept(mask, lambda n: unlike(wanted, structured(self.steps[n].content)) is None)
+        return _kept(mask, lambda n: unlike(wanted, self._structures[n]) is None)
 
     # -- matches_when --
 
