@@ -173,7 +173,7 @@ def test_a_kill_takes_nothing_that_ended_shortly_before(upstream: str, store: Pa
 
 def test_a_command_that_handles_ctrl_c_is_given_the_time_to(upstream: str, store: Path) -> None:
     code = (
-        "import time\nprint('up', flush=True)\ntry: time.sleep(30)\n"
+        "import time\ntry: print('up', flush=True); time.sleep(30)\n"
         "except KeyboardInterrupt: time.sleep(0.3); print('bye'); raise SystemExit(4)"
     )
     command = [*ABS, "record", "--llm", upstream, "--port", "0", "--store", str(store), "--quiet"]
