@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import cast
 
 import httptools
 import uvloop
@@ -68,8 +69,7 @@ class Client(asyncio.Protocol):
         self.parser = httptools.HttpResponseParser(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's is none by class
         self.send()
 
     def send(self) -> None:
