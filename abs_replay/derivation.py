@@ -8,6 +8,7 @@ the store or it can not be written, they are given all the same.
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from abs_replay.assembly import assemble
 from abs_replay.decoders import DECODERS_VERSION
@@ -48,10 +49,19 @@ def _derive(
         notice(
             f"recording {recording.name} ({recording.id}): {_reason(recording, known)}, traces derived again"
         )
-    traces = assemble(store.exchanges(recording.id), recording)
+    before = {trace.id: trace for trace in store.traces(recording.id)} if known.derived_from else {}
+    found = assemble(store.exchanges(recording.id), recording)
+    traces = tuple(_with_what_was_played(trace, before.get(trace.id)) for trace in found)
     with suppress(StoreError):
         store.save_traces(recording.id, traces, known.exchange_digest, DECODERS_VERSION, SAVING_S)
     return traces
+
+
+def _with_what_was_played(trace: Trace, before: Trace | None) -> Trace:
+    """Take over what no exchange shows: the session of a run, its data row and its variables (V5)."""
+    if before is None:
+        return trace
+    return replace(trace, session=before.session, bindings=before.bindings, vars=before.vars)
 
 
 def _is_current(known: Derivation) -> bool:

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,16 @@ def test_other_decoders_derive_again_with_a_notice(store: Store) -> None:
     ]
     assert [trace.id for trace in store.traces()] != ["t-old"]
     assert len(store.traces()) == 1
+
+
+def test_what_a_run_was_played_with_outlives_other_decoders(store: Store) -> None:
+    (now,) = store.derivations()
+    played = replace(traces_of(store)[0], session="Row by row", bindings={"cases.no": 7}, vars={"v": "x"})
+    store.save_traces("r-1", (played,), now.exchange_digest, "0")
+
+    (again,) = traces_of(store, None, lambda _: None)
+
+    assert (again.session, again.bindings, again.vars) == ("Row by row", {"cases.no": 7}, {"v": "x"})
 
 
 def test_further_exchanges_derive_again_with_a_notice(

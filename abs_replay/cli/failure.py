@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from itertools import pairwise
 
 import click
@@ -13,6 +14,7 @@ from abs_replay.errors import AbsReplayError, Problem, SpecError
 
 def run(group: click.Group, arguments: Sequence[str]) -> int:
     """Call the command line and give its exit status (SEMANTICS R3)."""
+    _write_everywhere()
     try:
         status = group.main(args=list(arguments), prog_name="abs", standalone_mode=False)
         sys.stdout.flush()
@@ -29,6 +31,13 @@ def run(group: click.Group, arguments: Sequence[str]) -> int:
         # The reader went away (`abs ls | head`); Python would complain again while exiting.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _write_everywhere() -> None:
+    """Escape what a stream's encoding can not show, rather than fail: a pipe may be ASCII."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:

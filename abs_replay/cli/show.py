@@ -21,28 +21,32 @@ type Shown = Callable[["Store", "Found", "Screen | None"], str]
 
 @click.command()
 @click.argument("id_", metavar="ID")
-@click.option("--exchange", is_flag=True, help="ID is an exchange's: `abs show last --exchange`.")
+@click.option("--exchange", "kind", flag_value="exchange", help="ID is an exchange's: `last --exchange`.")
+@click.option("--trace", "kind", flag_value="trace", help="ID is a trace's: `last --trace`.")
 @click.option(
     "--store", type=click.Path(path_type=Path), help="The store [default: ABS_STORE, or .abs/store.duckdb]."
 )
 @click.option("--format", "format_", type=click.Choice(("table", "json")), default="table", show_default=True)
-def command(id_: str, exchange: bool, store: Path | None, format_: str) -> None:
+def command(id_: str, kind: str | None, store: Path | None, format_: str) -> None:
     """Show a recording, a trace, an exchange or a grading.
 
     \b
     abs show last                         the newest recording: its channels, exchanges, traces
-    abs show t-3f2a                       a conversation, step by step
+    abs show last --trace                 the newest conversation, step by step
     abs show t-3f2a --format json         the same as a trace file
     abs show last --exchange              the newest request and response, raw
     abs show g-2026                       a grading: its runs, and what they came to
 
     ID is an id or its beginning, a recording's name, last, or last~1.
     """
+    from abs_replay.derivation import traces_of
     from abs_replay.reports import Screen
     from abs_replay.store import Store, default_path
 
     opened = Store(default_path(store, os.environ))
-    found = opened.find(id_, "exchange" if exchange else None)
+    if kind == "trace":
+        traces_of(opened)  # those that nobody has read yet are not there to be found
+    found = opened.find(id_, kind)
     show = (AS_JSON if format_ == "json" else AS_TEXT)[found.kind]
     click.echo(show(opened, found, Screen.of(sys.stdout)), nl=False)
 

@@ -17,7 +17,8 @@ from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json
 from abs_replay.trace import Source, Step, Trace, Usage, Visibility
 
-ACTORS: Final = ("user", "assistant", "tool", "system", "human")
+# The actors of the ABS vocabulary; another one would match no behavior and fail silently.
+ACTORS: Final = ("user", "assistant", "tool", "system", "human", "external")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _KINDS: Final[Mapping[type, str]] = {str: "text", dict: "an object", list: "a list", int: "a whole number"}
 
@@ -161,11 +162,14 @@ def _trace(value: Any, place: _Place, name: str) -> Trace:
     fields = _typed(value, dict, place)
     if "steps" not in fields:
         raise place.wrong("is no trace: it has no steps; give a file with a list `steps`")
+    steps = _steps(_typed(fields["steps"], list, place.at("steps")), place.at("steps"))
+    if not steps:
+        raise place.at("steps").wrong("is empty: nothing was observed, so there is nothing to judge")
     tags = _texts(fields, "tags", place)
     version = _text(fields, "agent_version", place)
     return Trace(
         id=_text(fields, "trace", place) or name,
-        steps=_steps(_typed(fields["steps"], list, place.at("steps")), place.at("steps")),
+        steps=steps,
         session=_text(fields, "session", place),
         recording=_text(fields, "recording", place),
         started_at=_number(fields, "started_at", place),
@@ -207,11 +211,10 @@ def _step(value: Any, place: _Place) -> Step:
 
 
 def _actor(fields: Mapping[str, Any], place: _Place) -> str:
-    """Read the actor. A name of the author's own is fine; one that looks misspelt would fail silently."""
     actor: str = _required(fields, "actor", str, place)
-    near = difflib.get_close_matches(actor.strip().lower(), ACTORS, n=1, cutoff=0.75)
-    if actor in ACTORS or (actor.strip() and not near):
+    if actor in ACTORS:
         return actor
+    near = difflib.get_close_matches(actor.strip().lower(), ACTORS, n=1, cutoff=0.75)
     hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(ACTORS)}"
     raise place.at("actor").wrong(f"{actor!r} is unknown; {hint}")
 
