@@ -27,7 +27,7 @@ demo: $(VENV)/.installed
 	@$(BIN)/python -m fixtures.agent.demo
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -q $(TESTS)
+	$(BIN)/python -m pytest -q -n 2 $(TESTS)
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .
