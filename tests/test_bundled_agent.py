@@ -1,6 +1,9 @@
 """The bundled agent, on real processes: it answers, calls its tools, and keeps conversations apart."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,7 +11,7 @@ import httpx
 import pytest
 
 from fixtures.agent.orders import ORDERS
-from fixtures.agent.servers import Server, free_port, run_client, running, start, upstreams, urls
+from fixtures.agent.servers import ROOT, Server, free_port, run_client, running, start, upstreams, urls
 
 pytestmark = pytest.mark.processes
 
@@ -130,3 +133,20 @@ def test_an_upstream_that_is_gone_is_said_with_status_502() -> None:
 
     assert response.status_code == 502
     assert "ConnectError" in response.json()["error"]["message"]
+
+
+def test_the_scene_asks_the_agent_it_started_unless_a_recorder_stands_before_it(
+    servers: dict[str, Server],
+) -> None:
+    # In a replay ABS_AGENT_URL leads to the recorded agent, and the real one would never be asked.
+    elsewhere = {**os.environ, **upstreams(urls(servers)), "ABS_AGENT_URL": f"http://127.0.0.1:{free_port()}"}
+    scene = [sys.executable, "-m", "fixtures.agent.scene"]
+    straight, recorded = (
+        subprocess.run(
+            [*scene, *port], cwd=ROOT, env=elsewhere, capture_output=True, text=True, timeout=90, check=False
+        )
+        for port in ([], ["--agent-port", str(free_port())])
+    )
+
+    assert (straight.returncode, len(answers(straight.stdout))) == (0, 5), straight.stderr
+    assert (recorded.returncode, answers(recorded.stdout)) == (1, [])
