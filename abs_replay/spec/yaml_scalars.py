@@ -7,7 +7,7 @@ raises `ValueError` with the reason.
 import re
 from collections.abc import Mapping
 
-from abs_replay.exact_json import Json, Number
+from abs_replay.exact_json import Json, Number, whole
 
 _CONSTANTS: Mapping[str, Json] = {
     "": None,
@@ -63,7 +63,7 @@ def shown(tag: str) -> str:
 
 def _number(text: str) -> Json:
     if _WHOLE.fullmatch(text):
-        return int(text)
+        return whole(text)
     for form, base in _BASES:
         if form.fullmatch(text):
             return int(text[2:], base)
