@@ -204,6 +204,8 @@ class TurnIndex:
             return self._judge(rule.criteria or "", mask, at)
         if rule.type == "regex":
             return self._search(rule.pattern or "", mask)
+        if not rule.value:  # from outside, else the document had been refused (V2)
+            return _Decision(0, "matches_when: `value` is empty")
         return _Decision(_kept(mask, lambda n: contains(as_text(self.steps[n].content), rule.value or "")))
 
     def _search(self, pattern: str, mask: int) -> _Decision:

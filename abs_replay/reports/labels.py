@@ -35,7 +35,8 @@ def _labels(session: Session) -> dict[str, str]:
 
 def _labels_of(evaluations: Iterable[Evaluation]) -> Iterable[tuple[str, str]]:
     for evaluation in evaluations:
-        yield evaluation.at, label(evaluation.rule)
+        # An invalid rule lacks what made it so.
+        yield evaluation.at, label(evaluation.rule) if evaluation.invalid is None else evaluation.rule.type
         yield from _labels_of(evaluation.parts)
 
 

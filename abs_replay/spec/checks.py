@@ -152,7 +152,10 @@ class Checks:
             self._report.problem((*path, "type"), f"unknown type `{kind}`: {meant(kind, known)}")
         needed = [MATCHES_WHEN[kind]] if isinstance(kind, str) and kind in MATCHES_WHEN else []
         allowed = needed or list(MATCHES_WHEN.values())
-        self._mapping(value, path, {"type": "text", **dict.fromkeys(allowed, "text")}, ("type", *needed))
+        kinds: dict[str, Kind] = {"type": "text", **dict.fromkeys(allowed, "text")}
+        if "pattern" in kinds:
+            kinds["pattern"] = "words"  # as under `regex`, an empty one is found anywhere
+        self._mapping(value, path, kinds, ("type", *needed))
         for place, message in rule_checks.pattern_problems(
             value.get("pattern"), rule_checks.at_load, (*path, "pattern")
         ):

@@ -116,7 +116,9 @@ def _session(
     loaded.problems += expansion.problems
     loaded.problems += session_checks.problems(behaviors, evaluations, configuration.aliases)
     if not loaded.problems:
-        loaded.sessions.append(_template(document, value, behaviors, evaluations, configuration))
+        template = _template(document, value, behaviors, evaluations, configuration)
+        loaded.sessions.append(template)
+        loaded.problems += template.known_problems()
     return expansion.visited
 
 

@@ -34,12 +34,14 @@ def build(
 def _rule(fields: Mapping[str, Any], adapters: Collection[str]) -> tuple[rules.Rule, str | None]:
     """What a check says of values known only at run makes the rule invalid, not the document (V2)."""
     model = rule_checks.TYPES[fields["type"]]
-    problem = next(rule_checks.problems(fields, model, rule_checks.at_run, adapters), None)
+    problems = list(rule_checks.problems(fields, model, rule_checks.at_run, adapters))
     data = rule_checks.model_data(fields)
-    if problem is None:
+    if not problems:
         return model.model_validate(data), None
-    path, message = problem
-    return model.model_construct(**data), f"{written(path)}: {message}" if path else message
+    path, message = problems[0]
+    broken = {place[0] for place, _ in problems if place}
+    usable = {key: value for key, value in data.items() if key not in broken}
+    return model.model_construct(**usable), f"{written(path)}: {message}" if path else message
 
 
 def _condition(fields: Mapping[str, Any], values: Mapping[str, Json]) -> Condition | None:

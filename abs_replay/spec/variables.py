@@ -59,6 +59,17 @@ class Template:
         scope = Scope((), outside(Sources(row=row), self.dataset.id if self.dataset else None))
         return {name: value for name in sorted(self.references()) for value in _found(scope, name)}
 
+    def known_problems(self) -> list[Problem]:
+        """What D7 says of values that are known before any run, as captures give them (V2)."""
+        known = _Known(self, Sources())
+        try:
+            known.session()
+        except SpecError as error:
+            return list(error.problems)
+        except RecursionError:
+            return []  # `resolve` says so
+        return []
+
     def resolve(self, sources: Sources) -> Session:
         """Give the session with these values; raises `SpecError` with every reference without one (V3)."""
         try:
@@ -177,11 +188,7 @@ class _Resolution:
         if raw is None:
             return None
         match = _without_x(raw)
-        place: Path = ("matches_when", "pattern")
-        for path, message in rule_checks.pattern_problems(match.get("pattern"), rule_checks.at_run, place):
-            self._problems.append(placed.problem(path, message))
-        if match.get("value") == "":
-            self._problems.append(placed.problem(("matches_when", "value"), "must not be empty"))
+        self._check_criterion(placed, match)
         return rules.MatchesWhen.model_validate(match)
 
     def _evaluations(
@@ -203,6 +210,8 @@ class _Resolution:
         fields = rule_checks.known(raw, rule_checks.TYPES[raw["type"]])
         visit = _Visit(self, placed, path, scope)
         resolved = templates.evaluation(fields, visit)
+        if visit.values:
+            self._check_rule(placed, path, resolved)
         composed = fields if raw["type"] in rule_checks.COMPOSITIONS else {}
         parts, of_parts = self._evaluations(at, placed, path, composed, scope)
         values = {**of_parts, **visit.values}
@@ -210,6 +219,31 @@ class _Resolution:
 
     def missing(self, problem: Problem) -> None:
         self._problems.append(problem)
+
+    def _check_criterion(self, placed: Placed, match: Mapping[str, Any]) -> None:
+        """A criterion that has no meaning with today's values is an error of its match check (V2)."""
+
+    def _check_rule(self, placed: Placed, path: Path, fields: Mapping[str, Any]) -> None:
+        """A rule that is invalid with today's values is an error of its own (V2)."""
+
+
+class _Known(_Resolution):
+    """The pass at load: captures alone, and a value that needs more than them is passed over."""
+
+    def missing(self, problem: Problem) -> None:
+        """A source may still come from outside."""
+
+    def _check_criterion(self, placed: Placed, match: Mapping[str, Any]) -> None:
+        place: Path = ("matches_when", "pattern")
+        for path, message in rule_checks.pattern_problems(match.get("pattern"), rule_checks.at_load, place):
+            self._problems.append(placed.problem(path, message))
+        if match.get("value") == "":
+            self._problems.append(placed.problem(("matches_when", "value"), "must not be empty"))
+
+    def _check_rule(self, placed: Placed, path: Path, fields: Mapping[str, Any]) -> None:
+        model = rule_checks.TYPES[fields["type"]]
+        for inner, message in rule_checks.problems(fields, model, rule_checks.at_load, self._adapters):
+            self._problems.append(placed.problem((*path, *inner), message))
 
 
 class _Visit:
