@@ -1,4 +1,4 @@
-"""The shared conformance cases: `abs grade` in each case's folder, compared with its expected.json.
+"""The conformance cases, shared and our own: `abs grade` in each folder, compared with its expected.json.
 
 A case is compared in what its `expected.json` holds, and nothing else (FORMATS, "Conformance
 case"). `EXPECTED_FAILURES` can only shrink: a case listed there that passes fails the test.
@@ -18,23 +18,35 @@ from abs_replay.cli import cli
 from abs_replay.cli.failure import run
 
 SHARED = Path(os.environ.get("ABS_SHARED", Path(__file__).parent.parent.parent / "shared"))
-CASES = SHARED / "conformance"
+ROOTS = {"shared": SHARED / "conformance", "own": Path(__file__).parent / "conformance"}
 
 # Cases that are known to fail, each with the reason.
 EXPECTED_FAILURES: Mapping[str, str] = {
-    "step-evaluators/overlap-with-itself": "f1, bleu and rouge are not there yet",
+    "shared/step-evaluators/overlap-with-itself": "f1, bleu and rouge are not there yet",
 }
 # These run as a process of their own as well, so that what is tested is what users call.
 AS_PROCESSES = 5
 
 
 def case_folders() -> list[str]:
-    """Every folder that holds a session or an expectation, relative to the folder of all cases."""
-    files = [*CASES.rglob("session.abs.yaml"), *CASES.rglob("expected.json")]
-    return sorted({str(path.parent.relative_to(CASES)) for path in files})
+    """Every folder that holds a session or an expectation, named by its root."""
+    return sorted(
+        {
+            f"{name}/{path.parent.relative_to(root)}"
+            for name, root in ROOTS.items()
+            for file in ("session.abs.yaml", "expected.json")
+            for path in root.rglob(file)
+        }
+    )
+
+
+def folder_of(name: str) -> Path:
+    root, _, case = name.partition("/")
+    return ROOTS[root] / case
 
 
 NAMES = case_folders()
+HAS_SHARED = ROOTS["shared"].is_dir()
 
 
 def arguments(folder: Path) -> list[str]:
@@ -110,7 +122,7 @@ def nested(verdicts: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]
         yield from nested(verdict["children"])
 
 
-@pytest.mark.skipif(not NAMES, reason=f"no conformance cases at {CASES}; set ABS_SHARED")
+@pytest.mark.skipif(not HAS_SHARED, reason=f"no conformance cases at {ROOTS['shared']}; set ABS_SHARED")
 def test_every_listed_failure_is_a_case() -> None:
     assert set(EXPECTED_FAILURES) <= set(NAMES)
 
@@ -119,7 +131,7 @@ def test_every_listed_failure_is_a_case() -> None:
 def test_a_conformance_case(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = CASES / name
+    folder = folder_of(name)
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
     monkeypatch.chdir(folder)
     for variable, value in environment(folder).items():
@@ -138,7 +150,7 @@ def test_a_conformance_case(
 @pytest.mark.processes
 @pytest.mark.parametrize("name", NAMES[:: max(len(NAMES) // AS_PROCESSES, 1)][:AS_PROCESSES])
 def test_a_conformance_case_as_a_process(name: str) -> None:
-    folder = CASES / name
+    folder = folder_of(name)
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
 
     ended = subprocess.run(
