@@ -106,6 +106,15 @@ def test_a_fresh_id_keeps_standing_for_the_same_recorded_one() -> None:
     assert said(playing.play(request({**second, "run": U[1]}), LLM)) == "two"
 
 
+def test_a_value_that_was_asked_as_recorded_stands_for_no_other_in_that_scope() -> None:
+    first, second = (exchange(request(b"", f"/orders/{U[0]}"), answer) for answer in ("pending", "shipped"))
+    playing = player([first, second])
+    assert said(playing.play(first.request, LLM)) == "pending"
+    assert said(playing.play(request(b"", f"/orders/{U[5]}"), LLM)) == "unknown"
+    assert said(playing.play(request(b"", f"/orders/{U[5]}"), LLM, "another")) == "pending"
+    assert said(playing.play(first.request, LLM)) == "shipped"
+
+
 def test_a_fresh_id_that_fits_two_different_answers_is_ambiguous() -> None:
     playing = player([exchange(request({"order": U[0]}), "zero"), exchange(request({"order": U[1]}), "one")])
     result = playing.play(request({"order": U[2]}), LLM)

@@ -51,7 +51,7 @@ _DATE = re.compile(
 
 # A run is played faster than it was recorded, and clocks move on: requests a minute apart then may carry
 # the same time now. So times correspond one to one within a request, not over the whole run.
-_CLOCKS = frozenset(("time", "date"))
+CLOCKS = frozenset(("time", "date"))
 
 
 _RENAMED_CHARACTERS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_:.+%"
@@ -158,7 +158,7 @@ class Bindings:
                 return False
             if not here._agrees(kind, recorded, asked):
                 return False
-            if kind not in _CLOCKS and not self._agrees(kind, recorded, asked):
+            if kind not in CLOCKS and not self._agrees(kind, recorded, asked):
                 return False
             here.add([(kind, recorded, asked)])
         return True
@@ -177,7 +177,7 @@ class Bindings:
 
     def keep(self, pairs: Iterable[Pair]) -> None:
         """Keep those pairs that hold for the whole scope: all but times."""
-        self.add(pair for pair in pairs if pair[0] not in _CLOCKS)
+        self.add(pair for pair in pairs if pair[0] not in CLOCKS)
 
 
 def correspond(recorded: Shape, asked: Shape) -> tuple[Pair, ...] | None:

@@ -5,7 +5,7 @@ exchange answers once, the same request in recorded order. State is all this mod
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -15,7 +15,7 @@ from abs_replay.matching import Candidate, Group, Index, Match, credential
 from abs_replay.matching.canonical import Canonical, Ignore
 from abs_replay.matching.differences import Difference, differences, nearest
 from abs_replay.matching.echo import SESSION_HEADER, call_ids, follow, with_session
-from abs_replay.matching.renaming import Bindings, Pair
+from abs_replay.matching.renaming import CLOCKS, Bindings, Pair
 
 # Every miss counts; so many are kept with their reasons. A client in a loop must not fill the memory.
 KEPT_MISSES = 100
@@ -72,6 +72,15 @@ class Summary:
 class _Scope:
     used: set[int] = field(default_factory=set)
     bindings: Bindings = field(default_factory=Bindings)
+    verbatim: set[Group] = field(default_factory=set)  # asked as they were recorded
+
+    def admits(self, pairs: Iterable[Pair], known: Callable[[str], bool]) -> bool:
+        """Say whether this renaming agrees with all that was played: what stood for itself still does."""
+        renamed = [then for kind, then, now in pairs if then != now and kind not in CLOCKS]
+        itself = any(
+            then in of.form.target or then in of.form.body for of in self.verbatim for then in renamed
+        )
+        return not itself and self.bindings.admit(pairs, known)
 
 
 def refused_channels(exchanges: Iterable[Exchange]) -> frozenset[Channel]:
@@ -117,6 +126,7 @@ class Player:
             number = self._next(group, request, state)
             if number is None:
                 return self._miss(self._used_up(group, request, channel))
+            state.verbatim.add(group)
             return self._take(number, group, request, state)
         assert form is not None
         return self._play_alike(request, channel, form, state)
@@ -140,7 +150,7 @@ class Player:
         candidates: list[Candidate] = []
         if self._match is not Match.STRICT:
             renamed = self._index.renamed(request, form, channel)
-            candidates = [one for one in renamed if state.bindings.admit(one.pairs, self._index.known)]
+            candidates = [one for one in renamed if state.admits(one.pairs, self._index.known)]
         if not candidates and self._match is Match.LOOSE:
             candidates = list(self._index.same_turn(form, channel))
         fitting = [(self._next(one.group, request, state), one) for one in candidates]
