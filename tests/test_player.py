@@ -125,6 +125,13 @@ def test_a_fresh_id_that_fits_two_different_answers_is_ambiguous() -> None:
     assert "exchanges[1]" in explain(result, playing.cassette.exchanges)
 
 
+def test_answers_that_send_the_client_elsewhere_differ() -> None:
+    asked = [request(b"", f"/go/{one}") for one in U[:2]]
+    away = [Response(302, (("Location", place),)) for place in ("/a", "/b")]
+    there = [replace(exchange(one), response=answer) for one, answer in zip(asked, away, strict=True)]
+    assert said(player(there).play(request(b"", f"/go/{U[5]}"), LLM)) == "ambiguous"
+
+
 def test_a_fresh_id_that_fits_two_equal_answers_is_answered() -> None:
     playing = player([exchange(request({"order": U[0]}), "same"), exchange(request({"order": U[1]}), "same")])
     fresh = [playing.play(request({"order": U[number]}), LLM) for number in (2, 3, 4)]
@@ -305,6 +312,14 @@ def test_misses_are_counted_without_end_and_kept_up_to_a_limit() -> None:
     summary = playing.summary()
     assert summary.missed == KEPT_MISSES + 5
     assert len(summary.misses) == KEPT_MISSES
+
+
+def test_what_two_scopes_asked_alike_counts_as_used_twice_if_both_were_answered_alike() -> None:
+    hello = request(chat("hello"))
+    for second, unused in (("one", 0), ("two", 1)):
+        playing = player([exchange(hello, "one"), replace(exchange(hello, second), id="other")])
+        assert [said(playing.play(hello, LLM, scope)) for scope in ("a", "b")] == ["one", "one"]
+        assert len(playing.summary().unused) == unused
 
 
 def test_the_summary_tells_used_from_unused_and_leaves_out_what_nobody_can_ask() -> None:

@@ -185,11 +185,14 @@ class Player:
     def _answer(self, number: int) -> object:
         exchange = self._exchanges[number]
         response = exchange.response
-        return exchange.outcome, response and (response.status, response.body.data)
+        if response is None:
+            return exchange.outcome
+        # Two answers may be empty but for where they send the client.
+        return exchange.outcome, response.status, response.body.data, header(response.headers, "location")
 
     def _take(self, number: int, group: Group, request: Request, state: _Scope) -> Played:
         state.used.add(number)
-        self._played.add(number)
+        self._played.add(self._counted(number, group))
         if group.credentials is not None:
             state.bindings.add([self._keys(number, request)])
         exchange = self._exchanges[number]
@@ -201,6 +204,13 @@ class Player:
         if response is not None and self._recorded_sessions and _session(exchange):
             response = with_session(response, self._session_for(exchange, request))
         return Played(number, exchange, response)
+
+    def _counted(self, number: int, group: Group) -> int:
+        """Which exchange counts as used: in another scope, an equal one that nobody has played yet."""
+        if number not in self._played:
+            return number
+        twins = (other for other in group.members if other not in self._played)
+        return next((twin for twin in twins if self._answer(twin) == self._answer(number)), number)
 
     def _session_for(self, exchange: Exchange, request: Request) -> str:
         """The session id to answer with: the request's, or for a new session one not handed out before."""
