@@ -17,6 +17,7 @@ from abs_replay.errors import Problem, SpecError, UsageError
 from abs_replay.exact_json import Json
 from abs_replay.reports.labels import labelled, quoted
 from abs_replay.scoring import Policy, evaluate, settle
+from abs_replay.spec.lines import lines
 from abs_replay.spec.session import Session
 from abs_replay.spec.variables import Sources, Template
 from abs_replay.store import Store
@@ -149,9 +150,12 @@ def _selection(chosen: Sequence[tuple[Trace, Template]], sessions: Sequence[Temp
 def grade(selection: Selection, settings: Settings) -> tuple[Run, ...]:
     """Judge every chosen trace; raises `SpecError` before the first where a reference has no source."""
     resolved = _resolved(selection, settings)
+    places = {name: lines(used) for name, used in {used.name: used for _, used in selection.chosen}.items()}
     return tuple(
-        labelled(_judged(trace, session, settings.policy), session, trace)
-        for (trace, _), session in zip(selection.chosen, resolved, strict=True)
+        replace(
+            labelled(_judged(trace, session, settings.policy), session, trace), lines=places[template.name]
+        )
+        for (trace, template), session in zip(selection.chosen, resolved, strict=True)
     )
 
 

@@ -45,6 +45,8 @@ def evaluate(trace: Trace, session: Session, answers: Mapping[str, Answer], poli
         extra=alignment.extra,
         bindings=dict(trace.bindings),
         questions=tuple(questions.values()),
+        require_match=policy.require_match,
+        strict_user=policy.strict_user,
     )
 
 

@@ -3,6 +3,7 @@
 Field names are those of FORMATS ("Report"); statuses those of SEMANTICS R1.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -95,6 +96,10 @@ class Run:
     bindings: dict[str, Json] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()
     extra_labels: tuple[str, ...] = ()  # what was seen at each step of `extra`, for people
+    require_match: bool = True  # whether unmatched behaviors counted (R2), and
+    strict_user: bool = False  # whether differing words of the user did (A2)
+    # By place (`at`), in `file`; no part of what the run came to, and a store does not keep it.
+    lines: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property
     def passed(self) -> bool:

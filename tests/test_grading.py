@@ -18,6 +18,7 @@ from abs_replay.grading import (
     select_stored,
     with_carried,
 )
+from abs_replay.scoring import Policy
 from abs_replay.spec.loader import load
 from abs_replay.spec.variables import Template
 from abs_replay.store import Store
@@ -218,3 +219,17 @@ def test_traces_with_the_same_data_share_one_resolved_session(sessions: Loads) -
 
     assert len(runs) == 2000
     assert {run.result for run in runs} == {Result.PASSED}
+
+
+def test_a_run_knows_the_lines_of_its_places_and_what_counted(sessions: Loads) -> None:
+    policy = Policy(require_match=False, strict_user=True)
+
+    (run,) = grade(select_given([trace()], sessions(FEE)), Settings(policy=policy))
+
+    assert run.lines == {
+        "behaviors[0]": 5,
+        "behaviors[1]": 6,
+        "behaviors[1].evaluations[0]": 8,
+        "behaviors[1].evaluations[1]": 8,
+    }
+    assert (run.require_match, run.strict_user) == (False, True)

@@ -99,6 +99,9 @@ def _run(run: Run, carried: Carried) -> dict[str, Json]:
         "chain_evaluations": [verdict(found) for found in run.chain_evaluations],
         "extra": run.extra,
         "extra_labels": run.extra_labels,
+        "require_match": run.require_match,
+        "strict_user": run.strict_user,
+        "lines": run.lines,
     }
 
 
@@ -178,6 +181,9 @@ def _read_run(run: Mapping[str, Any]) -> Run:
         row=run.get("row"),
         bindings=dict(run.get("bindings") or {}),
         extra_labels=tuple(run.get("extra_labels") or ()),
+        require_match=bool(run.get("require_match", True)),
+        strict_user=bool(run.get("strict_user")),
+        lines=dict(run.get("lines") or {}),
     )
 
 

@@ -1,6 +1,7 @@
 """The JSON report: the fields of FORMATS, exact numbers, and back."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -180,3 +181,11 @@ def test_what_is_written_reads_back_equal(value: Json) -> None:
 
 def test_a_plain_decimal_is_written_as_a_number() -> None:
     assert write([Decimal("2.50")]) == "[\n  2.50\n]\n"
+
+
+def test_lines_and_what_counted_read_back() -> None:
+    run = replace(RUN, lines={"behaviors[1]": 7}, require_match=False, strict_user=True)
+
+    (read,) = from_json(exact_json.loads(render("json", Report((run,))))).runs
+
+    assert (read.lines, read.require_match, read.strict_user) == ({"behaviors[1]": 7}, False, True)
