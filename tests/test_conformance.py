@@ -21,9 +21,7 @@ SHARED = Path(os.environ.get("ABS_SHARED", Path(__file__).parent.parent.parent /
 ROOTS = {"shared": SHARED / "conformance", "own": Path(__file__).parent / "conformance"}
 
 # Cases that are known to fail, each with the reason.
-EXPECTED_FAILURES: Mapping[str, str] = {
-    "shared/step-evaluators/overlap-with-itself": "f1, bleu and rouge are not there yet",
-}
+EXPECTED_FAILURES: Mapping[str, str] = {}
 # These run as a process of their own as well, so that what is tested is what users call.
 AS_PROCESSES = 5
 

@@ -25,16 +25,7 @@ def test_every_case_says_what_it_expects() -> None:
     assert [case.name for case in CASES if not (case / "expected.json").exists()] == []
 
 
-# E8: f1, bleu and rouge are not among the evaluators; they give an error that says so.
-WITHOUT_EVALUATOR = ("overlap-with-itself",)
-PARAMETERS = [
-    pytest.param(
-        case,
-        marks=pytest.mark.xfail(reason="E8") if case.name in WITHOUT_EVALUATOR else (),
-        id=f"{case.parent.name}/{case.name}",
-    )
-    for case in CASES
-]
+PARAMETERS = [pytest.param(case, id=f"{case.parent.name}/{case.name}") for case in CASES]
 
 
 @pytest.mark.parametrize("case", PARAMETERS)

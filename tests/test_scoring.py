@@ -21,7 +21,6 @@ from abs_replay.spec.rules import (
     Rule,
     Selector,
     Sequence,
-    TextMetric,
     ToolCall,
 )
 from abs_replay.spec.session import UNSET, Behavior, Evaluation, Session
@@ -64,18 +63,16 @@ class TestResult:
         assert [verdict.status for verdict in run.verdicts] == ["passed", "skipped"]
 
     def test_a_failure_outweighs_an_error(self) -> None:
-        metric = TextMetric(type="f1", ground_truth="x")
+        metric = Rule(type="novel")
         wanted = session({**INFORMS, "rules": [metric]})
         assert evaluate(trace(WORDS), wanted, {}).result is Result.ERROR
         wanted = session({**INFORMS, "rules": [metric, holds("zzz")]})
         assert evaluate(trace(WORDS), wanted, {}).result is Result.FAILED
 
     def test_a_type_without_an_evaluator_is_an_error_that_says_so(self) -> None:
-        run = evaluate(
-            trace(WORDS), session({**INFORMS, "rules": [TextMetric(type="f1", ground_truth="x")]}), {}
-        )
+        run = evaluate(trace(WORDS), session({**INFORMS, "rules": [Rule(type="novel")]}), {})
         assert (run.verdicts[0].status, run.verdicts[0].score) == (Status.ERROR, None)
-        assert "`f1`" in run.verdicts[0].reason
+        assert "`novel`" in run.verdicts[0].reason
 
     def test_an_unmatched_behavior_or_missing_turn_counts_unless_told_otherwise(self) -> None:
         for wanted in (session(USER, INFORMS), session(USER, USER)):

@@ -11,6 +11,7 @@ from abs_replay.evaluators.context import Context, Evaluator
 from abs_replay.evaluators.expected import expected
 from abs_replay.evaluators.judged import judged
 from abs_replay.evaluators.order import count, eventually, never, sequence, within
+from abs_replay.evaluators.overlap import overlap
 from abs_replay.evaluators.schema import schema
 from abs_replay.evaluators.text import contains, exact_match, regex
 from abs_replay.evaluators.tool_call import tool_call
@@ -33,6 +34,9 @@ EVALUATORS: Mapping[str, Evaluator] = {
     "Sexual": judged,
     "SelfHarm": judged,
     "custom": judged,
+    "f1": overlap,
+    "bleu": overlap,
+    "rouge": overlap,
     "sequence": sequence,
     "eventually": eventually,
     "never": never,

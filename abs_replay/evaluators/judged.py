@@ -40,7 +40,7 @@ def judged(evaluation: Evaluation, context: Context) -> Verdict:
         # The steps may still be annotated otherwise: a question now would be a wrong one.
         return verdict(evaluation, Status.PENDING, "waits until it is known which steps match")
     try:
-        inputs = {name: _input(name, rule, context) for name in INPUTS if getattr(rule, name, None)}
+        inputs = {name: input_of(name, rule, context) for name in INPUTS if getattr(rule, name, None)}
     except NotObserved as absent:
         return failed(evaluation, str(absent))
     question = _question(evaluation, context, inputs)
@@ -110,7 +110,7 @@ def _described(seen: Seen) -> dict[str, Json]:
 # -- inputs --
 
 
-def _input(name: str, rule: Rule, context: Context) -> Json:
+def input_of(name: str, rule: Rule, context: Context) -> Json:
     """Follow a reference to what was observed; anything that is none is the author's own text."""
     written: str = getattr(rule, name)
     if written == "self":

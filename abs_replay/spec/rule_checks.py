@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from abs_replay.exact_json import Json, Number
 from abs_replay.spec import expressions, references, rules, schema_checks
-from abs_replay.spec.places import Path
+from abs_replay.spec.places import Path, meant
 
 type Pending = Callable[[Json], bool]
 type Found = Iterator[tuple[Path, str]]
@@ -119,6 +119,8 @@ def _meanings(
         yield (), "count needs `min` or `max`"
     if fields.get("type") == "llm_judge" and not {"criteria", "prompt"} & fields.keys():
         yield (), "llm_judge needs `criteria`"
+    if issubclass(model, rules.TextMetric):
+        yield from _choices(fields, pending)
     adapter = fields.get("adapter")
     if isinstance(adapter, str) and adapter not in adapters and not pending(adapter):
         yield ("adapter",), f"no adapter is called `{adapter}`; known: {', '.join(sorted(adapters))}"
@@ -151,6 +153,15 @@ def message(found: ErrorDetails) -> str:
             return f"must be at most {limits['le']}"
         case kind:
             return _MESSAGES.get(kind, found["msg"])
+
+
+def _choices(fields: Mapping[str, Any], pending: Pending) -> Found:
+    kind = fields["type"]
+    for key, of_type in (("variant", rules.VARIANTS), ("metric", rules.METRICS)):
+        value, known = fields.get(key), of_type[kind]
+        if isinstance(value, str) and value not in known and not pending(value):
+            hint = meant(value, known) if known else "leave the key out"
+            yield (key,), f"`{kind}` has no {key} `{value}`: {hint}"
 
 
 def _excluding(fields: Mapping[str, Any]) -> Found:

@@ -5,6 +5,7 @@ them. They hold values after references were resolved. A key that begins with `x
 by the loader before validation.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -87,11 +88,22 @@ class Judged(Rule):
 
 
 class TextMetric(Rule):
+    """How far a text overlaps with `ground_truth`; `variant` and `metric` are those of the tables below."""
+
     type: Literal["f1", "bleu", "rouge"]
-    ground_truth: str
+    ground_truth: str = Field(min_length=1)
     response: str | None = None
     variant: str | None = None
     metric: str | None = None
+
+
+_PARTS = ("fmeasure", "precision", "recall")
+VARIANTS: Mapping[str, tuple[str, ...]] = {
+    "f1": (),
+    "bleu": tuple(f"bleu{n}" for n in range(1, 5)),
+    "rouge": ("rougeL", "rougeLsum", *(f"rouge{n}" for n in range(1, 10))),
+}
+METRICS: Mapping[str, tuple[str, ...]] = {"f1": _PARTS, "bleu": (), "rouge": _PARTS}
 
 
 class Custom(Rule):

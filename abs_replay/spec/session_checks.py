@@ -8,6 +8,7 @@ from abs_replay.exact_json import Json
 from abs_replay.spec.fragments import Placed
 from abs_replay.spec.places import Path, meant
 from abs_replay.spec.rule_checks import COMPOSITIONS, at_load
+from abs_replay.spec.rules import VARIANTS
 from abs_replay.spec.variables import behavior_references
 
 type Aliases = Mapping[str, tuple[str, ...]]
@@ -21,6 +22,8 @@ def problems(
     yield from _ids(behaviors, ids)
     yield from _required(behaviors, ids)
     heard = cache(lambda: _heard(behaviors))
+    for placed in behaviors:
+        yield from _inputs(placed, ids)
     for placed in evaluations:
         for path, rule in _nested(placed.value, ()):
             for key, message in _named(rule, ids, heard):
@@ -69,6 +72,22 @@ def _nested(rule: Json, path: Path) -> Iterator[tuple[Path, Mapping[str, Json]]]
         parts = rule.get("evaluations") if rule.get("type") in COMPOSITIONS else None
         for index, part in enumerate(parts if isinstance(parts, list) else []):
             yield from _nested(part, (*path, "evaluations", index))
+
+
+def _inputs(placed: Placed, ids: Mapping[str, int]) -> Iterator[Problem]:
+    """What `f1`, `bleu` and `rouge` compare: their fields name texts that exist (SEMANTICS E8)."""
+    for path, rule in _nested({**placed.value, "type": COMPOSITIONS[0]}, ()):
+        if rule.get("type") not in tuple(VARIANTS):
+            continue
+        if rule.get("ground_truth") == "self" and "content" not in placed.value:
+            message = "`self` means the content of this behavior, and it has none"
+            yield placed.problem((*path, "ground_truth"), message)
+        response = rule.get("response")
+        if not isinstance(response, str) or response in ("self", "user") or at_load(response):
+            continue
+        if response.partition(".")[0] not in ids:
+            known = meant(response, ("self", "user", *ids))
+            yield placed.problem((*path, "response"), f"no behavior has the id `{response}`: {known}")
 
 
 def _named(
