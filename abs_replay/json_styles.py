@@ -29,13 +29,26 @@ def _refuse(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"{json.dumps(twice)} stands twice in one object")
+    return document
+
+
 _DECODER = json.JSONDecoder(parse_float=_number, parse_constant=_refuse)
+_STRICT = json.JSONDecoder(parse_float=_number, parse_constant=_refuse, object_pairs_hook=_once)
 
 
-def parse(text: str) -> Any:
-    """Read JSON; a float that Python would write otherwise is a `Number`. Raises `ValueError`."""
+def parse(text: str, *, strict: bool = False) -> Any:
+    """Read JSON; a float that Python would write otherwise is a `Number`. Raises `ValueError`.
+
+    `strict` refuses an object with a key twice, of which only the last would count.
+    """
     try:
-        return _DECODER.decode(text)
+        return (_STRICT if strict else _DECODER).decode(text)
     except RecursionError:
         raise ValueError("JSON nested too deeply") from None
 

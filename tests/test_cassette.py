@@ -79,6 +79,7 @@ BODIES = st.builds(
     st.none() | st.integers(0, 10**9),
 )
 HEADERS = st.lists(st.tuples(LATIN1, LATIN1), max_size=3).map(tuple)
+URLS = st.builds("http://h:{}/{}".format, st.integers(1, 65535), st.sampled_from(["", "v1", "a%20b?c"]))
 CHANNELS = st.builds(Channel, st.sampled_from(Role), TEXTS)
 REQUESTS = st.builds(
     Request,
@@ -120,7 +121,7 @@ RECORDINGS = st.builds(
     session=st.none() | TEXTS,
     tags=st.dictionaries(TEXTS, TEXTS, max_size=2),
     upstreams=st.lists(
-        st.builds(Upstream, CHANNELS, TEXTS), max_size=2, unique_by=lambda upstream: upstream.channel
+        st.builds(Upstream, CHANNELS, URLS), max_size=2, unique_by=lambda upstream: upstream.channel
     ).map(tuple),
 )
 CASSETTES = st.builds(Cassette, RECORDINGS, st.lists(EXCHANGES, max_size=2).map(tuple))
@@ -299,6 +300,37 @@ def test_a_body_edited_by_hand_keeps_its_one_chunk() -> None:
             {"events": [{"data": {}, "pad": 10**9}]},
             "body: pad: expected",
         ),
+        (["exchanges", 0, "request", "headers"], [[1, 2]], "exchanges[0].request.headers[0]: expected"),
+        (["exchanges", 0, "request", "body"], {"json": 1, "style": []}, "body: style: expected one of"),
+        (
+            ["exchanges", 0, "request", "body"],
+            {"json": 1, "styel": ""},
+            "body: styel: unknown key; known are",
+        ),
+        (
+            ["exchanges", 0, "request", "body"],
+            {"text": "", "size": -1},
+            "body: size: expected a whole number",
+        ),
+        (
+            ["exchanges", 0, "request", "body"],
+            {"text": "", "at": 1, "chunks": ""},
+            "body: expected one of at,",
+        ),
+        (
+            ["exchanges", 0, "request", "body"],
+            {"events": [{"dta": 1}]},
+            "body: events[0]: expected data, event",
+        ),
+        (["exchanges", 0, "request", "body"], {"events": [{"id": 7}]}, "body: events[0].id: expected text"),
+        (
+            ["exchanges", 0, "request", "body"],
+            {"events": [{"raw": "", "id": ""}]},
+            "body: events[0]: expected",
+        ),
+        (["exchanges", 0, "response", "status"], 99999, "response.status: expected three digits"),
+        (["channels"], {"llm": "http://[::1"}, "channels.llm: 'http://[::1' is no URL"),
+        (["channels"], {"llm": "http://h:123456"}, "channels.llm: 'http://h:123456' is no URL"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_path(path: list[Any], value: Any, said: str) -> None:
@@ -314,6 +346,24 @@ def test_what_is_wrong_is_said_with_its_path(path: list[Any], value: Any, said: 
 def test_what_is_no_cassette_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(CassetteError, match=r"^c\.json: [^\n]+$"):
         loads(text, "c.json")
+
+
+def test_a_key_that_stands_twice_is_refused_before_one_of_them_is_lost() -> None:
+    text = edited(["name"], "x").replace('"name": "x"', '"name": "x", "name": "y"')
+    with pytest.raises(CassetteError, match='"name" stands twice in one object'):
+        loads(text)
+
+
+def test_an_unresolved_merge_conflict_is_called_one_with_its_line() -> None:
+    lines = dumps(cassette(exchange())).split("\n")
+    text = "\n".join([*lines[:5], "<<<<<<< HEAD", *lines[5:7], "=======", *lines[7:], ">>>>>>> theirs"])
+    with pytest.raises(CassetteError, match=r"^c\.json: line 6: an unresolved merge conflict$"):
+        loads(text, "c.json")
+
+
+def test_a_byte_order_mark_does_not_matter() -> None:
+    text = dumps(cassette(exchange()))
+    assert loads("\ufeff" + text) == loads(text)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

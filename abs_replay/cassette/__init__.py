@@ -17,7 +17,19 @@ from functools import lru_cache
 from typing import Any
 
 from abs_replay.cassette.bodies import BadBody, body_document, read_body
-from abs_replay.cassette.document import Document, Wrong, maybe, number, only, take, texts, time, time_text
+from abs_replay.cassette.document import (
+    Document,
+    Wrong,
+    checked_url,
+    maybe,
+    no_json,
+    number,
+    only,
+    take,
+    texts,
+    time,
+    time_text,
+)
 from abs_replay.cassette.layout import harmless, lay_out
 from abs_replay.errors import CassetteError
 from abs_replay.exchange import (
@@ -139,9 +151,10 @@ def _no_collection() -> Iterator[None]:
 
 def _parse(text: str) -> Document:
     try:
-        document = parse(text)
+        # Editors on Windows may begin a text with a byte order mark.
+        document = parse(text.removeprefix("\ufeff"), strict=True)
     except json.JSONDecodeError as error:
-        raise Wrong("", f"line {error.lineno}, column {error.colno}: no JSON: {error.msg}") from None
+        raise Wrong("", no_json(error)) from None
     except ValueError as error:
         raise Wrong("", f"no JSON: {error}") from None
     if not isinstance(document, dict) or "abs_cassette" not in document:
@@ -177,7 +190,7 @@ def _read(document: Document) -> Cassette:
         session=maybe(document, "session", str, ""),
         tags=texts(maybe(document, "tags", dict, "") or {}, "tags"),
         upstreams=tuple(
-            Upstream(_channel(channel, "channels"), url)
+            Upstream(_channel(channel, "channels"), checked_url(url, f"channels.{channel}"))
             for channel, url in texts(upstreams, "channels").items()
         ),
     )
@@ -228,8 +241,11 @@ def _read_request(document: Document, where: str) -> Request:
 
 def _read_response(document: Document, where: str) -> Response:
     only(document, _RESPONSE_KEYS, where)
+    status = take(document, "status", int, where)
+    if not 100 <= status <= 999:
+        raise Wrong(where, "expected three digits (RFC 9110 §15)", "status")
     return Response(
-        status=take(document, "status", int, where),
+        status=status,
         headers=_read_headers(document, "headers", where),
         body=_read_body(document, where),
         reason=take(document, "reason", str, where, ""),
@@ -259,7 +275,9 @@ def _header_line(line: str) -> tuple[str, str]:
     return _header_pair(name, value)
 
 
-def _header_pair(name: str, value: str) -> tuple[str, str]:
+def _header_pair(name: Any, value: Any) -> tuple[str, str]:
+    if not isinstance(name, str) or not isinstance(value, str):
+        raise TypeError("no text")
     (name + value).encode("latin-1")
     return name, value
 

@@ -24,6 +24,7 @@ from abs_replay.json_styles import STYLES, in_style, styled, write, write_each
 
 _WHITE = " \t\r\n"
 _FIELDS = ("event", "data", "id", "retry")
+_EVENT_KEYS, _OTHER_KEYS = frozenset((*_FIELDS, "pad")), frozenset(("raw", "rest"))
 _EVENT_STARTS = ("data:", "event:", "id:", "retry:", ":")
 
 
@@ -47,6 +48,7 @@ def read_body(document: dict[str, Any]) -> Body:
     kinds = [kind for kind in _READERS if kind in document]
     if len(kinds) != 1:
         raise BadBody(f"expected exactly one of {', '.join(_READERS)}")
+    _check_keys(document, kinds[0])
     try:
         pieces = _READERS[kinds[0]](document)
     except BadBody:
@@ -55,7 +57,7 @@ def read_body(document: dict[str, Any]) -> Body:
         raise BadBody(f"{kinds[0]}: {error}") from None
     data = b"".join(pieces)
     size = document.get("size")
-    if size is not None and type(size) is not int:
+    if size is not None and (type(size) is not int or size < 0):
         raise BadBody("size: expected a whole number")
     return Body(data, _read_chunks(document, data, pieces), size)
 
@@ -172,9 +174,9 @@ def _read_json(document: dict[str, Any]) -> list[bytes]:
 
 def _style(document: dict[str, Any]) -> str:
     style = document.get("style", "compact")
-    if style not in STYLES:
+    if not isinstance(style, str) or style not in STYLES:
         raise BadBody(f"style: expected one of {', '.join(STYLES)}")
-    return str(style)
+    return style
 
 
 def _read_events(document: dict[str, Any]) -> list[bytes]:
@@ -182,15 +184,27 @@ def _read_events(document: dict[str, Any]) -> list[bytes]:
     colon, events = ":" if document.get("colon") == ":" else ": ", document["events"]
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
         raise BadBody("events: expected a list of objects")
+    for number, event in enumerate(events):
+        _check_event(event, f"events[{number}]")
     values = [event["data"] for event in events if not isinstance(event.get("data", ""), str)]
     texts = iter(write_each(values, _style(document)))
     return [_event_text(event, eol, colon, texts).encode() for event in events]
 
 
+def _check_event(event: dict[str, Any], where: str) -> None:
+    """Refuse what would not be an event on the wire: in a file edited by hand it is a slip of the pen."""
+    known = _EVENT_KEYS if event.keys() <= _EVENT_KEYS else _OTHER_KEYS
+    if not event.keys() <= known or (known is _OTHER_KEYS and len(event) != 1):
+        raise BadBody(f"{where}: expected {', '.join(sorted(_EVENT_KEYS))}, or `raw` or `rest` alone")
+    for key, value in event.items():
+        if key not in ("data", "pad") and not isinstance(value, str):
+            raise BadBody(f"{where}.{key}: expected text")
+
+
 def _event_text(event: dict[str, Any], eol: str, colon: str, texts: Iterator[str]) -> str:
     """Write an event; `texts` gives its data where that is JSON."""
     data = event.get("data", "")
-    written = data if isinstance(data, str) else next(texts) + " " * _pad(event)
+    written = (data if isinstance(data, str) else next(texts)) + " " * _pad(event)
     if "raw" in event or "rest" in event:
         return f"{event['raw']}{eol}{eol}" if "raw" in event else str(event["rest"])
     lines = [f"{name}{colon}{written if name == 'data' else event[name]}" for name in event if name != "pad"]
@@ -219,6 +233,17 @@ def _read_base64(document: dict[str, Any]) -> list[bytes]:
 
 
 _READERS = {"json": _read_json, "events": _read_events, "text": _read_text, "base64": _read_base64}
+_TIMES = ("at", "chunks", "event_chunks")
+_MORE_KEYS = {"json": ("style", "before", "after"), "events": ("style", "eol", "colon")}
+_KEYS = {kind: frozenset((kind, "size", *_TIMES, *_MORE_KEYS.get(kind, ()))) for kind in _READERS}
+
+
+def _check_keys(document: dict[str, Any], kind: str) -> None:
+    if not document.keys() <= _KEYS[kind]:
+        known = ", ".join(sorted(_KEYS[kind]))
+        raise BadBody(f"{min(document.keys() - _KEYS[kind])}: unknown key; known are {known}")
+    if sum(key in document for key in _TIMES) > 1:
+        raise BadBody(f"expected one of {', '.join(_TIMES)}")
 
 
 def _read_chunks(document: dict[str, Any], data: bytes, pieces: list[bytes]) -> tuple[Chunk, ...]:

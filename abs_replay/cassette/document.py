@@ -3,9 +3,12 @@
 `take(document, "status", int, "exchanges[3].response")` gives the value or raises `Wrong`.
 """
 
+import json
 import math
+import re
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 type Document = dict[str, Any]
 
@@ -50,6 +53,15 @@ def texts(values: Document, where: str) -> dict[str, str]:
     return values
 
 
+def checked_url(text: str, where: str) -> str:
+    """Refuse a text that can not be taken apart as a URL."""
+    try:
+        urlsplit(text).port  # noqa: B018 - asking for it is the check
+    except ValueError as error:
+        raise Wrong(where, f"{text!r} is no URL: {error}") from None
+    return text
+
+
 def number(document: Document, key: str, where: str, default: Any = _MISSING) -> Any:
     """Give a number as a float, or the default."""
     value = document.get(key, default)
@@ -86,3 +98,15 @@ def time(document: Document, key: str, where: str, default: Any = _MISSING) -> A
         return float(f"{seconds}.{int(digits or '0'):0{len(digits)}}")
     except ValueError:
         raise Wrong(where, 'expected a time like "2026-11-30T14:26:01.25Z"', key) from None
+
+
+# What git leaves where two branches changed the same lines.
+_CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7})(?: |$)", re.MULTILINE)
+
+
+def no_json(error: json.JSONDecodeError) -> str:
+    """Say where a text is no JSON, and what it most likely is instead."""
+    conflict = _CONFLICT.search(error.doc)
+    if conflict:
+        return f"line {error.doc.count('\n', 0, conflict.start()) + 1}: an unresolved merge conflict"
+    return f"line {error.lineno}, column {error.colno}: no JSON: {error.msg}"
