@@ -146,6 +146,7 @@ class Recorder:
             self._store.end(self._id, time.time())
         except StoreError as error:
             self._complain(f"the end of the recording is not noted: {error}")
+        self._miss_what_is_gone()
         return self.summary
 
     def _write(self) -> None:
@@ -181,6 +182,7 @@ class Recorder:
     def _keep(self, batch: list[Exchange]) -> None:
         try:
             with self._store.writing(LOCK_S) as writer:
+                self._miss_what_is_gone()
                 until = time.monotonic() + OPEN_S
                 while batch:
                     writer.append(self._id, batch)
@@ -206,6 +208,14 @@ class Recorder:
         for exchange in batch if self._on_kept else ():
             assert self._on_kept is not None
             self._on_kept(exchange)
+
+    def _miss_what_is_gone(self) -> None:
+        """Count as lost what was kept in a store that someone has deleted since."""
+        left = self._store.begun_again.pop(self._id, None)
+        if left is None or not (gone := self.summary.exchanges - left):
+            return
+        self.summary = replace(self.summary, exchanges=left)
+        self._lose(gone, f"store {self._store.path} was deleted or moved while recording; a new one is there")
 
     def _lose(self, count: int, why: str) -> None:
         self.summary = replace(self.summary, lost=self.summary.lost + count)

@@ -163,9 +163,32 @@ def test_what_neither_store_nor_spool_takes_is_lost_loudly_and_the_rest_goes_on(
     Spool(case.path).path.rmdir()
     case.path.rmdir()
     case.recorder.put(exchange(3))
-    assert case.recorder.close().exchanges == 2
+    summary = case.recorder.close()
+    assert (summary.exchanges, summary.lost) == (1, 2)  # the first went with the deleted store
     assert case.kept() == ["exchange-3"]
     assert any(line.startswith("LOST 1 exchange: spool") for line in case.said)
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.5], ids=["while it is open", "while it is closed"])
+def test_what_was_in_a_store_that_was_deleted_is_counted_as_lost_and_said(case: Case, pause: float) -> None:
+    for number in (1, 2):
+        case.recorder.put(exchange(number))
+    assert within(3.0, lambda: case.recorder.summary.exchanges == 2)
+    time.sleep(pause)
+    case.path.unlink()
+    case.recorder.put(exchange(3))
+    summary = case.recorder.close()
+    assert (summary.exchanges, summary.lost) == (1, 2)
+    assert case.kept() == ["exchange-3"]
+    assert f"LOST 2 exchanges: store {case.path} was deleted or moved while recording" in "".join(case.said)
+
+
+def test_a_store_that_is_deleted_after_the_last_exchange_is_no_quiet_end(case: Case) -> None:
+    case.recorder.put(exchange(1))
+    assert within(3.0, lambda: case.recorder.summary.exchanges == 1)
+    time.sleep(0.5)
+    case.path.unlink()
+    assert (case.recorder.close().lost, case.kept()) == (1, [])
 
 
 def test_an_exchange_that_can_not_be_made_is_lost_loudly_and_the_others_are_kept(case: Case) -> None:

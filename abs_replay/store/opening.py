@@ -81,6 +81,15 @@ def writing(path: Path, patience: float, tidy: bool = True) -> Iterator[DuckDBPy
                 connection.checkpoint()
 
 
+def file_at(path: Path) -> tuple[int, int] | None:
+    """Which file is at a path now; None without one."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _log(path: Path) -> Path:
     return path.with_name(path.name + ".wal")
 

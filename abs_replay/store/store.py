@@ -25,7 +25,8 @@ class Store:
     """One DuckDB file. `patience` is how many seconds a call waits while another process holds it.
 
     Every method raises `StoreError` in one line, `StoreLocked` when its patience ran out; a
-    method that reads does so too where there is no store.
+    method that reads does so too where there is no store. `begun_again` has the recordings that were no
+    longer in the file while they went on, since someone deleted it, with the exchanges they have left.
     """
 
     def __init__(self, path: Path, patience: float = 5.0) -> None:
@@ -33,6 +34,7 @@ class Store:
         self._patience = patience
         self._spool = Spool(path)
         self._begun: dict[str, Recording] = {}
+        self.begun_again: dict[str, int] = {}
 
     def begin(self, recording: Recording) -> None:
         """Add a recording, making folder and file where there are none."""
@@ -50,7 +52,7 @@ class Store:
     def writing(self, patience: float | None = None) -> Iterator[Writer]:
         """Keep the file open for several batches. Nobody else gets in meanwhile: a second at most."""
         with self._writing(patience, tidy=False) as connection:
-            yield Writer(connection)
+            yield Writer(connection, self.path)
 
     def end(self, recording_id: str, ended_at: float) -> None:
         """Note when a recording ended, and compress what it holds."""
@@ -167,7 +169,7 @@ class Store:
     def _writing(self, patience: float | None = None, tidy: bool = True) -> Iterator[DuckDBPyConnection]:
         patience = self._patience if patience is None else patience
         with opening.writing(self.path, patience, tidy) as connection:
-            for recording in self._begun.values():  # in case someone deleted the file meanwhile
-                writing.insert_recording(connection, recording)
+            gone = [each for each in self._begun.values() if writing.insert_recording(connection, each)]
             writing.fold(connection, self._spool)
+            self.begun_again |= {each.id: writing.count(connection, each.id) for each in gone}
             yield connection

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from abs_replay.errors import StoreError
 from abs_replay.exchange import Exchange, Recording
-from abs_replay.store.opening import transaction
+from abs_replay.store.opening import file_at, transaction
 from abs_replay.store.rows import EXCHANGE_COLUMNS, Row, exchange_row, recording_row
 from abs_replay.store.schema import EXCHANGE_TABLES
 from abs_replay.store.spool import Spool
@@ -27,12 +29,18 @@ _KNOWN = " UNION ALL ".join(
 class Writer:
     """An open store; each batch is one transaction, and on disk when `append` returns."""
 
-    def __init__(self, connection: DuckDBPyConnection) -> None:
-        self._connection = connection
+    def __init__(self, connection: DuckDBPyConnection, path: Path) -> None:
+        self._connection, self._path, self._file = connection, path, file_at(path)
 
     def append(self, recording_id: str, exchanges: Sequence[Exchange]) -> None:
-        """Keep these exchanges; those whose ids the recording already has are ignored."""
+        """Keep these exchanges; those whose ids the recording already has are ignored.
+
+        Raises `StoreError` where the open file is no longer the one at its path: nobody will find what
+        is in it.
+        """
         insert_exchanges(self._connection, [exchange_row(recording_id, each) for each in exchanges])
+        if file_at(self._path) != self._file:
+            raise StoreError(f"store {self._path} was deleted or moved while it was written")
 
 
 def insert(connection: DuckDBPyConnection, table: str, rows: Iterable[Row]) -> None:
@@ -68,6 +76,12 @@ def fold(connection: DuckDBPyConnection, spool: Spool) -> None:
     with spool.draining() as rows:
         if rows:
             insert_exchanges(connection, rows)
+
+
+def count(connection: DuckDBPyConnection, recording_id: str) -> int:
+    """How many exchanges a recording has."""
+    query = "SELECT count(*) FROM exchanges WHERE recording = ?"
+    return int(connection.execute(query, [recording_id]).fetchall()[0][0])
 
 
 def end_recording(connection: DuckDBPyConnection, recording_id: str, ended_at: float) -> bool:
