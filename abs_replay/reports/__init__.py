@@ -1,7 +1,6 @@
 """How a report is written down: one module a format, each with `render(report) -> str`.
 
-A module that people read in a terminal also has `display(report, screen)`, which may be narrower
-or coloured.
+A module that can show less of a report, or narrower, or in colours, also has `display(report, screen)`.
 """
 
 import os
@@ -16,15 +15,24 @@ from abs_replay.verdicts import Report
 REPORTS = {
     "table": "abs_replay.reports.table",
     "json": "abs_replay.reports.json_report",
+    "junit": "abs_replay.reports.junit",
+    "markdown": "abs_replay.reports.markdown",
+    "github": "abs_replay.reports.github",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Where a report is shown: its width in cells, and whether it can show colours."""
+    """Where a report is shown: its width in cells, and whether it can show colours; and how much of it.
+
+    `failed`: only what is not passed or skipped. `detail`: of each run 0 a line, 1 what is not fine,
+    2 all; None is the format's own choice.
+    """
 
     width: int
     colour: bool = False
+    failed: bool = False
+    detail: int | None = None
 
     @classmethod
     def of(cls, stream: TextIO, environment: Mapping[str, str] = os.environ) -> "Screen | None":

@@ -5,9 +5,11 @@ Every text that came from a trace or a document is shown with its control charac
 
 from collections.abc import Iterator
 
+from abs_replay.comparison.pairing import MATCH
 from abs_replay.reports import PAPER, Screen, totals
 from abs_replay.reports.boxes import Box, Fact, Row, draw, painted
 from abs_replay.reports.cells import cut, escaped
+from abs_replay.reports.checks import FINE
 from abs_replay.reports.labels import entry, quoted
 from abs_replay.verdicts import BehaviorResult, Report, Result, Run, Status, StepStatus, Verdict
 
@@ -45,12 +47,20 @@ def render(report: Report) -> str:
 
 def display(report: Report, screen: Screen) -> str:
     """Write the report for a terminal."""
-    folded = len(report.runs) > FOLD_ABOVE
     shown = [
-        _line(run, screen) if folded and run.passed else draw(_box(run), screen.width, screen.colour)
+        _line(run, screen)
+        if _is_folded(run, report, screen)
+        else draw(_box(run, screen), screen.width, screen.colour)
         for run in report.runs
+        if not (screen.failed and run.passed)
     ]
     return "".join([*shown, *_closing(report, screen)])
+
+
+def _is_folded(run: Run, report: Report, screen: Screen) -> bool:
+    if screen.detail is None:
+        return run.passed and len(report.runs) > FOLD_ABOVE
+    return screen.detail == 0 or (screen.detail == 1 and run.passed)
 
 
 def _line(run: Run, screen: Screen) -> str:
@@ -59,7 +69,7 @@ def _line(run: Run, screen: Screen) -> str:
     return f"{painted(f'{symbol} {word}', mood, screen.colour)}  {cut(what, screen.width - len(word) - 5)}\n"
 
 
-def _box(run: Run) -> Box:
+def _box(run: Run, screen: Screen) -> Box:
     symbol, word, mood = RESULTS[run.result]
     facts = [
         Fact("Session", _text(run.session)),
@@ -69,7 +79,7 @@ def _box(run: Run) -> Box:
         Fact("Result", f"{symbol} {word}", mood),
         Fact("Steps", _counted(run)),
     ]
-    return Box("ABS — Results", tuple(facts), tuple(_rows(run)))
+    return Box("ABS — Results", tuple(facts), tuple(_rows(run, screen)))
 
 
 def _bindings(run: Run) -> str:
@@ -90,15 +100,23 @@ def _named(counts: dict[str, int], wanted: tuple[str, ...]) -> list[str]:
     return [f"{counts[name]} {name.replace('_', ' ')}" for name in wanted if counts[name]]
 
 
-def _rows(run: Run) -> Iterator[Row]:
+def _rows(run: Run, screen: Screen) -> Iterator[Row]:
     for nth, step in enumerate(run.steps, 1):
-        yield _step(str(nth), step)
-        yield from _evaluations(step.evaluations, 1)
-    for verdict in run.chain_evaluations:
+        shown = _shown(step.evaluations, screen)
+        if shown or screen.detail != 1 or MATCH[step.status] not in FINE:
+            yield _step(str(nth), step)
+            yield from _evaluations(shown, 1)
+    for verdict in _shown(run.chain_evaluations, screen):
         yield from _evaluations((verdict,), 0)
     for nth, seq in enumerate(run.extra):
         seen = f"{run.extra_labels[nth]}" if nth < len(run.extra_labels) else "a step that no behavior took"
         yield Row("+", _text(f"{seen} (step {seq})"), "·", "extra", "quiet")
+
+
+def _shown(verdicts: tuple[Verdict, ...], screen: Screen) -> tuple[Verdict, ...]:
+    if not screen.failed and screen.detail != 1:
+        return verdicts
+    return tuple(verdict for verdict in verdicts if verdict.status not in FINE)
 
 
 def _step(mark: str, step: BehaviorResult) -> Row:
@@ -113,7 +131,7 @@ def _step(mark: str, step: BehaviorResult) -> Row:
 def _evaluations(verdicts: tuple[Verdict, ...], indent: int) -> Iterator[Row]:
     for verdict in verdicts:
         symbol, word, mood = EVALUATIONS[verdict.status]
-        fine = verdict.status in (Status.PASSED, Status.SKIPPED)
+        fine = verdict.status in FINE
         below = () if fine else (_text(verdict.reason),)
         mark = "" if indent else "C"
         yield Row(mark, _text(verdict.label or verdict.type), symbol, word, mood, indent, below)
