@@ -194,8 +194,10 @@ def test_a_length_that_no_longer_fits_is_mended(serve: Serve) -> None:
 
 @pytest.mark.parametrize("status", [204, 304])
 def test_answers_without_body_have_none(serve: Serve, status: int) -> None:
-    server = serve(tool("/x", Response(status, (("etag", '"1"'),))))
-    assert raw(server, "/x").endswith(b'etag: "1"\r\nconnection: close\r\n\r\n')
+    edited = Response(status, (("etag", '"1"'),), in_chunks(b"put here by hand"))
+    for response in (replace(edited, body=Body()), edited):
+        server = serve(tool("/x", response))
+        assert raw(server, "/x").endswith(b'etag: "1"\r\nconnection: close\r\n\r\n')
 
 
 def test_head_keeps_the_length_that_was_declared(serve: Serve) -> None:
@@ -215,6 +217,12 @@ def test_a_stream_that_broke_breaks_again(serve: Serve) -> None:
         assert next(pieces) == b"data: 1\n\n"
         with pytest.raises(httpx.RemoteProtocolError):
             next(pieces)
+
+
+def test_a_broken_stream_made_longer_by_hand_still_breaks(serve: Serve) -> None:
+    response = Response(200, (("content-length", "3"),), in_chunks(b"much longer"))
+    server = serve(tool("/s", response, outcome=Outcome.UPSTREAM_CLOSED))
+    assert raw(server, "/s").endswith(b"\r\n\r\nb\r\nmuch longer\r\n")
 
 
 def test_a_body_that_was_kept_cut_is_not_passed_off_as_whole(serve: Serve) -> None:
@@ -383,6 +391,17 @@ def test_many_clients_at_once_each_get_their_own_answer(serve: Serve) -> None:
         return [response.text for response in responses]
 
     assert asyncio.run(get_all()) == [str(n) for n in reversed(range(200))]
+
+
+def test_a_request_that_breaks_off_asks_nothing(serve: Serve) -> None:
+    misses: list[Miss] = []
+    server = serve(tool("/up", Response(200)), on_miss=misses.append)
+    host, _, port = url(server).removeprefix("http://").partition(":")
+    with closing(socket.create_connection((host, int(port)), timeout=1)) as connection:
+        connection.sendall(b"POST /up HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nten bytes.")
+    assert httpx.get(f"{url(server)}/up").status_code == 200
+    server.stop()
+    assert misses == []
 
 
 def test_a_large_request_is_read_whole(serve: Serve) -> None:

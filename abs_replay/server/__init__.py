@@ -17,28 +17,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from abs_replay.channels import base_path
 from abs_replay.errors import RecordingError
-from abs_replay.exchange import Body, Channel, Request, Upstream
+from abs_replay.exchange import Channel, Upstream
 from abs_replay.player import Miss, Played, Player, refused_channels
 from abs_replay.player.miss import STATUS, answer
 from abs_replay.server.replies import Ending, Reply, reply
+from abs_replay.server.requests import Receive, play_scope, read, whole_body
 
-type Receive = Callable[[], Any]
 type Send = Callable[[Any], Any]
 
-RESET = b"/__abs__/reset"
-
-# The only request headers that anyone looks at: keys, sessions, the boundary of a multipart body.
-_READ = frozenset(
-    (
-        b"authorization",
-        b"x-api-key",
-        b"api-key",
-        b"x-goog-api-key",
-        b"mcp-session-id",
-        b"x-abs-session",
-        b"content-type",
-    )
-)
+RESET = ("POST", "/__abs__/reset")
 
 
 class App:
@@ -53,25 +40,20 @@ class App:
         self._replies: dict[int, Reply] = {}
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        message = await receive()
-        body = message.get("body", b"")
-        while message.get("more_body"):
-            message = await receive()
-            body += message.get("body", b"")
-        token, target = _token(scope["raw_path"])
-        if target == RESET and scope["method"] == "POST":
+        body = await whole_body(receive)
+        if body is None:
+            return
+        token, request = read(scope, body)
+        if (request.method, request.target) == RESET:
             self._player.reset()
-            return await _send_all(send, 204, "text/plain", b"")
-        if scope["query_string"]:
-            target += b"?" + scope["query_string"]
-        headers = tuple(
-            (name.decode(), value.decode("latin-1")) for name, value in scope["headers"] if name in _READ
-        )
-        request = Request(scope["method"], target.decode("latin-1"), headers, Body(body))
-        result = self._player.play(request, self.channels[scope["server"][1]], _scope(headers, token))
+            await _send_all(send, 204, "text/plain", b"")
+            return
+        channel = self.channels[scope["server"][1]]
+        result = self._player.play(request, channel, play_scope(request.headers, token))
         if isinstance(result, Miss):
-            return await self._send_miss(result, send)
-        return await self._send_reply(self._reply(result), scope["abs.close"], receive, send)
+            await self._send_miss(result, send)
+        else:
+            await self._send_reply(self._reply(result), scope["abs.close"], receive, send)
 
     def _reply(self, played: Played) -> Reply:
         if played.response is not played.exchange.response:
@@ -141,23 +123,6 @@ async def _send_all(send: Send, status: int, content_type: str, body: bytes) -> 
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
-
-
-def _token(path: bytes) -> tuple[str, bytes]:
-    """Divide `/~TOKEN/v1/..` into the run's token and the path."""
-    if not path.startswith(b"/~"):
-        return "", path
-    token, slash, rest = path[2:].partition(b"/")
-    return token.decode("latin-1"), slash + rest or b"/"
-
-
-def _scope(headers: tuple[tuple[str, str], ...], token: str) -> str:
-    named = dict(headers)
-    if "x-abs-session" in named:
-        return f"session {named['x-abs-session']}"
-    if "mcp-session-id" in named:
-        return f"mcp {named['mcp-session-id']}"
-    return f"run {token}" if token else ""
 
 
 class _Protocol(HttpToolsProtocol):
