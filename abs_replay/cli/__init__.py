@@ -15,6 +15,7 @@ COMMANDS = {
     "run": ("abs_replay.cli.run", "Play sessions against an agent, live or replayed, and grade them."),
     "grade": ("abs_replay.cli.grade", "Judge stored traces by sessions; nothing is run."),
     "diff": ("abs_replay.cli.diff", "List what flipped between two gradings."),
+    "report": ("abs_replay.cli.report", "Show a saved report again, in any format."),
     "validate": ("abs_replay.cli.validate", "Check session documents and say all that is wrong."),
     "addon-path": ("abs_replay.cli.addon_path", "Print where the mitmproxy addons lie."),
 }

@@ -59,9 +59,10 @@ def find_grading(ref: str, store: Path | None) -> Grading:
 def read_report(path: Path) -> Grading:
     """A report that was saved as JSON, as a grading; its id, or the file's name where it has none."""
     from abs_replay.reports.json_report import from_json
+    from abs_replay.reports.saved import checked
 
     try:
-        report = from_json(exact_json.loads(path.read_bytes().decode("utf-8-sig")))
+        report = checked(from_json(exact_json.loads(path.read_bytes().decode("utf-8-sig"))))
     except OSError as error:
         raise UsageError(f"{path}: can not be read ({error.strerror})") from None
     except (ValueError, RecursionError) as error:

@@ -40,6 +40,7 @@ class Options:
     output: Path | None
     strict_user: bool
     no_require_match: bool
+    ci: bool
 
 
 FILE = click.Path(path_type=Path)
@@ -61,6 +62,7 @@ FILE = click.Path(path_type=Path)
 @click.option("--output", type=FILE, help="Write the report to this file.")
 @click.option("--strict-user", is_flag=True, help="Fail where the user's words differ from the session's.")
 @click.option("--no-require-match", is_flag=True, help="Report behaviors without a step, but don't fail.")
+@click.option("--ci", is_flag=True, help="Plain output: no colours, no questions, 100 columns.")
 def command(**options: object) -> int:
     """Judge stored traces by sessions: what the agent did, against what was expected.
 
@@ -93,6 +95,8 @@ def run(options: Options) -> int:
 
 
 def _refuse_mixed(options: Options) -> None:
+    if options.baseline and options.format_ in ("junit", "github"):
+        raise UsageError(f"--format {options.format_} has no place for what --baseline finds: use abs diff")
     if options.traces and (options.recording or options.since):
         flag = "--recording" if options.recording else "--since"
         raise UsageError(f"{flag} chooses among stored traces: leave it out, or leave --traces out")
@@ -219,7 +223,7 @@ def _compared(baseline: "Grading | None", grading: "Grading") -> "Comparison | N
 def _print(report: "Report", comparison: "Comparison | None", options: Options) -> None:
     from abs_replay.reports.cells import encodable
 
-    screen = None if options.output else Screen.of(sys.stdout)
+    screen = None if options.output or options.ci else Screen.of(sys.stdout)
     text = _written(report, comparison, options.format_, screen)
     if options.format_ != "json":
         for warning in report.warnings:
@@ -236,8 +240,9 @@ def _print(report: "Report", comparison: "Comparison | None", options: Options) 
 def _written(report: "Report", comparison: "Comparison | None", format_: str, screen: Screen | None) -> str:
     if comparison is None:
         return render(format_, report, screen)
-    from abs_replay.reports import flips, json_report
+    from abs_replay.reports import flips, json_report, markdown
 
     if format_ == "json":
         return json_report.write(json_report.as_json(report) | {"comparison": flips.as_json(comparison)})
-    return render(format_, report, screen) + "\n" + flips.render(comparison, screen or PAPER)
+    shown, flipped = render(format_, report, screen), flips.render(comparison, screen or PAPER)
+    return markdown.with_fence(shown, flipped) if format_ == "markdown" else f"{shown}\n{flipped}"

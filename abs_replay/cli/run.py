@@ -46,6 +46,7 @@ class Options:
     output: Path | None
     strict_user: bool
     no_require_match: bool
+    ci: bool
 
 
 @click.command()
@@ -71,6 +72,7 @@ class Options:
 @click.option("--output", type=FILE, help="Write the report to this file.")
 @click.option("--strict-user", is_flag=True, help="Fail where the user's words differ from the session's.")
 @click.option("--no-require-match", is_flag=True, help="Report behaviors without a step, but don't fail.")
+@click.option("--ci", is_flag=True, help="Plain output: no colours, no questions, 100 columns.")
 def command(**options: object) -> int:
     """Play the user's part of sessions against an agent, and judge what it did.
 
@@ -225,7 +227,7 @@ def _print(report: "Report", problems: Sequence[str], options: Options) -> None:
 
     for problem in problems:
         click.echo(f"abs: {problem}", err=True)
-    text = render(options.format_, report, None if options.output else Screen.of(sys.stdout))
+    text = render(options.format_, report, None if options.output or options.ci else Screen.of(sys.stdout))
     if options.output is None:
         click.echo(encodable(text, sys.stdout.encoding), nl=False)
         return

@@ -11,6 +11,7 @@ from pathlib import Path
 from abs_replay.reports import totals
 from abs_replay.reports.cells import escaped
 from abs_replay.reports.checks import Check, told
+from abs_replay.reports.totals import plural
 from abs_replay.verdicts import Report, Result, Run, Status
 
 MOST_TRACES = 5  # of one annotation
@@ -59,9 +60,9 @@ def _message(found: Found) -> Iterator[str]:
         row = "" if run.row is None else f", row {run.row}"
         yield f"{undecided}{_cut(escaped(check.reason), LONGEST_REASON)} ({escaped(run.trace)}{row})"
         if check.followers:
-            yield f"{_plural(check.followers, 'evaluation')} of it failed with that."
+            yield f"{plural(check.followers, 'evaluation')} of it failed with that."
     if len(found) > MOST_TRACES:
-        yield f"and in {_plural(len(found) - MOST_TRACES, 'more trace')}"
+        yield f"and in {plural(len(found) - MOST_TRACES, 'more trace')}"
 
 
 def _summary(report: Report) -> str:
@@ -71,8 +72,8 @@ def _summary(report: Report) -> str:
     failed = sum(check.status is Status.FAILED for check in listed)
     followers = sum(check.followers for check in listed)
     parts = [
-        f"{counts[Result.PASSED]} of {_plural(len(report.runs), 'session')} passed",
-        f"{_plural(failed + followers, 'check')} failed",
+        f"{counts[Result.PASSED]} of {plural(len(report.runs), 'session')} passed",
+        f"{plural(failed + followers, 'check')} failed",
         f"{len(listed) - failed} undecided",
     ]
     return f"abs: {report.result.value}: {', '.join(parts)}"
@@ -92,7 +93,3 @@ def _replaced(text: str, table: Mapping[str, str]) -> str:
 
 def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"

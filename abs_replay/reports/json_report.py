@@ -148,11 +148,14 @@ def from_json(value: Any) -> Report:
     if not isinstance(value, Mapping) or not isinstance(value.get("runs"), list):
         raise ValueError("it is no report of `abs grade --format json`: it has no list of runs")
     try:
-        runs = tuple(_read_run(run) for run in value["runs"])
+        return _read(value)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"it is no whole report of `abs grade --format json`: {error!r}") from error
+
+
+def _read(value: Mapping[str, Any]) -> Report:
     return Report(
-        runs=runs,
+        runs=tuple(_read_run(run) for run in value["runs"]),
         grading=value.get("grading"),
         warnings=tuple(value.get("warnings") or ()),
         ungraded_sessions=tuple(value.get("ungraded_sessions") or ()),

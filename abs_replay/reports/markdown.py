@@ -15,6 +15,7 @@ from abs_replay.reports import PAPER, Screen, totals
 from abs_replay.reports.cells import escaped
 from abs_replay.reports.checks import Check, checks, told
 from abs_replay.reports.table import EVALUATIONS, RESULTS
+from abs_replay.reports.totals import plural
 from abs_replay.verdicts import Report, Run, Status
 
 LARGEST = 65_536  # characters, as JavaScript counts them
@@ -64,8 +65,19 @@ def display(report: Report, screen: Screen) -> str:
         left_out += _folded_list([run for run in report.runs if run.passed], room)
     closing = [f"\nGrading {code(report.grading)}"] if report.grading else []
     if left_out:
-        closing.append(f"\n{left_out} more lines are left out here; `--format json` has them all.")
+        closing.append(f"\n{plural(left_out, 'more line')} had no room here; `--format json` has all.")
     return "\n".join([*room.lines, *closing]) + "\n"
+
+
+def with_fence(report: str, text: str) -> str:
+    """The report with text of several lines below it, as much of that as a comment has room for."""
+    longest = max(map(len, TICKS.findall(text)), default=0)
+    fence = "`" * max(longest + 1, 3)
+    room = Room(LARGEST - length(report) - 2 * len(fence) - 100)
+    lines = text.splitlines()
+    left_out = _add_each(lines, room)
+    note = [f"({plural(left_out, 'more line')} had no room here)"] if left_out else []
+    return "\n".join([report, f"{fence}text", *room.lines, fence, *note]) + "\n"
 
 
 def code(text: str, longest: int = LONGEST_NAME) -> str:
@@ -83,8 +95,7 @@ def code(text: str, longest: int = LONGEST_NAME) -> str:
 def _head(report: Report) -> Iterator[str]:
     symbol, word, _ = RESULTS[report.result]
     passed = sum(run.passed for run in report.runs)
-    sessions = f"{len(report.runs)} session{'' if len(report.runs) == 1 else 's'}"
-    yield f"**{symbol} {word}** · {passed} of {sessions} passed"
+    yield f"**{symbol} {word}** · {passed} of {plural(len(report.runs), 'session')} passed"
     yield ""
     yield from _counts(report)
     for name in report.ungraded_sessions[:5]:
@@ -133,7 +144,7 @@ def _line(run: Run, check: Check) -> str:
     """One check: what was expected, where that is written, and what came of it."""
     line = run.lines.get(check.at)
     place = f"{run.file}:{line}" if run.file and line else check.at
-    followers = f" (and {check.followers} evaluations of it)" if check.followers else ""
+    followers = f" (and {plural(check.followers, 'evaluation')} of it)" if check.followers else ""
     what = f"{_status(check)} {code(check.label)}{followers} at {code(place)}"
     return f"{what}<br>{code(check.reason, LONGEST_REASON)}"
 
@@ -157,8 +168,8 @@ def _margin(check: Check) -> str:
 def _folded_list(runs: Sequence[Run], room: Room) -> int:
     if not runs:
         return 0
-    noun = "session" if len(runs) == 1 else "sessions"
-    return _folded(f"✅ {len(runs)} {noun} passed", [f"- {_named(run)}: {_score(run)}" for run in runs], room)
+    lines = [f"- {_named(run)}: {_score(run)}" for run in runs]
+    return _folded(f"✅ {plural(len(runs), 'session')} passed", lines, room)
 
 
 def _score(run: Run) -> str:

@@ -58,6 +58,11 @@ def evaluation_counts(runs: Iterable[Run]) -> dict[str, int]:
     return _counted(REPORTED, (verdict.status for run in runs for verdict in run.verdicts))
 
 
+def plural(count: int, noun: str) -> str:
+    """Write a number with its noun."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def _counted(keys: Iterable[str], found: Iterable[str]) -> dict[str, int]:
     counts = Counter(found)
     return {str(key): counts[key] for key in keys}
