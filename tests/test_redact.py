@@ -2,14 +2,16 @@
 
 import base64
 import gzip
+import json
 import zlib
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from abs_replay.decoders.content import unpack
 from abs_replay.exchange import Body, Channel, Chunk, Exchange, Headers, Request, Response, Role, header
 from abs_replay.redact import Redactor, redact
 
@@ -244,6 +246,62 @@ def test_compressed_streams_are_opened_and_packed_anew_chunk_by_chunk(encoding: 
     assert read[:3] == [b"data: one\n\n", b"data: <key:1>\n\n", b"data: three\n\n"]
     assert opener.eof
     assert body.chunks[-1].end == len(body.data)
+
+
+def packed(encoding: str, pieces: list[bytes]) -> list[bytes]:
+    """Each piece compressed so that it can be read at once, and the end of it all."""
+    if encoding == "br":
+        machine = pytest.importorskip("brotli").Compressor()
+        return [*(machine.process(piece) + machine.flush() for piece in pieces), machine.finish()]
+    zstd = pytest.importorskip("backports.zstd").ZstdCompressor()
+    return [*(zstd.compress(piece) + zstd.flush(zstd.FLUSH_BLOCK) for piece in pieces), zstd.flush()]
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd"])
+def test_br_and_zstd_are_opened_and_packed_anew_chunk_by_chunk(encoding: str) -> None:
+    wire = packed(encoding, [b"data: one\n\n", b"data: %s\n\n" % KEY.encode(), b"data: three\n\n"])
+    ends = tuple(accumulate(map(len, wire)))
+    headers = (("content-encoding", encoding),)
+    body = answer_of(redact(exchange(answer=b"".join(wire), answer_headers=headers, chunks=ends)))
+    for count, plain in enumerate((b"data: one\n\n", b"data: <key:1>\n\n", b"data: three\n\n")):
+        assert unpack(encoding, body.data[: body.chunks[count].end]).data.endswith(plain)
+    assert unpack(encoding, body.data).remarks == ()
+    untouched = exchange(answer=b"".join(packed(encoding, [b"nothing here"])), answer_headers=headers)
+    assert redact(untouched) is untouched
+
+
+def test_a_body_that_was_packed_twice_is_opened_twice() -> None:
+    wire = gzip.compress(zlib.compress(KEY.encode()))
+    result = redact(exchange(answer=wire, answer_headers=(("content-encoding", "deflate, gzip"),)))
+    assert zlib.decompress(gzip.decompress(answer_of(result).data)) == b"<key:1>"
+
+
+def event(text: str, index: int = 0) -> bytes:
+    choice = {"index": index, "delta": {"content": text}}
+    return b"data: " + json.dumps({"id": "c", "choices": [choice]}).encode() + b"\n\n"
+
+
+@pytest.mark.parametrize("size", [1, 7, 40])
+def test_a_secret_of_which_every_event_carries_a_part_is_replaced(size: int) -> None:
+    said = f"it is {KEY} indeed"
+    wire = [event(said[at : at + size]) for at in range(0, len(said), size)]
+    ends = tuple(accumulate(map(len, wire)))
+    body = answer_of(redact(exchange(answer=b"".join(wire), chunks=ends)))
+    events = [json.loads(line[6:]) for line in body.data.splitlines() if line]
+    assert "".join(each["choices"][0]["delta"]["content"] for each in events) == "it is <key:1> indeed"
+    assert len(events) == len(body.chunks) == len(wire)
+
+
+def test_a_known_secret_is_found_over_events_and_apart_from_what_comes_between() -> None:
+    wire = event("it is my-own-") + event("another answer", 1) + event("key-77!")
+    result = redact(exchange(headers=(("authorization", "Bearer my-own-key-77"),), answer=wire))
+    expected = event("it is <auth:1>") + event("another answer", 1) + event("!")
+    assert answer_of(result).data == expected
+
+
+def test_events_without_a_secret_keep_their_bytes() -> None:
+    plain = exchange(answer=event("it is sk") + event("-") + event("no key at all") + b"data: [DONE]\n\n")
+    assert redact(plain) is plain
 
 
 def test_a_gzip_body_that_was_cut_off_stays_cut_off_and_loses_its_secret() -> None:

@@ -6,9 +6,9 @@ a secret found in a header is replaced wherever else it stands, in that exchange
 
 Found are: credentials in headers (the scheme word stays), values of cookies, key-like query parameters and
 JSON members, passwords in URLs, and what looks like a token of a known vendor, in any text and in bodies,
-plain, gzip or deflate. A body is searched joined, so a chunk boundary hides nothing; chunk ends are mapped.
-Not looked into: bodies in encodings that the standard library does not know (br, zstd), and secrets of
-which every event of a stream carries a part.
+plain, gzip, deflate, br or zstd. A body is searched joined, so a chunk boundary hides nothing; chunk ends are
+mapped. So are the words of a stream's events, where each carries a part of a secret.
+Not looked into: bodies in other encodings, in br or zstd without their libraries, and binary event streams.
 """
 
 from abs_replay.exchange import Exchange

@@ -3,12 +3,14 @@
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from abs_replay.exchange import Body, Exchange, Headers, Request, Response, header
-from abs_replay.redact.bodies import Edit, deflate, edited, inflate, rebuilt, resized, window_bits
+from abs_replay.redact.bodies import Edit, edited, rebuilt, resized
+from abs_replay.redact.codings import Opened, packed, unpacked
+from abs_replay.redact.events import divided
 from abs_replay.redact.placeholders import Placeholders
 from abs_replay.redact.shapes import PARAMETERS, looks
 
@@ -103,26 +105,28 @@ class Redactor:
         if encoding == "identity":
             data, new_ends = self._replaced(body.data, ends)
         else:
-            data, new_ends = self._replaced_inside(body.data, ends, window_bits(encoding, body.data))
+            data, new_ends = self._replaced_inside(body.data, ends, encoding)
         return body if data is body.data else rebuilt(body, data, new_ends)
 
     def _replaced_inside(
-        self, data: bytes, ends: Sequence[int], bits: int | None
+        self, data: bytes, ends: Sequence[int], encoding: str
     ) -> tuple[bytes, Sequence[int]]:
+        """Replace inside a body with one content-encoding or several, the last of them first."""
+        rest, _, coding = encoding.rpartition(",")
         cuts = ends if ends and ends[-1] == len(data) else (*ends, len(data))
-        if bits is None or (opened := inflate(data, cuts, bits)) is None:
+        if (opened := unpacked(coding.strip(), data, cuts)) is None:
             return data, ends
-        plain, plain_ends, whole = opened
-        cleaned, cleaned_ends = self._replaced(plain, plain_ends)
-        if cleaned is plain:
+        replaced = self._replaced_inside(opened.plain, opened.ends, rest) if rest else None
+        cleaned, cleaned_ends = replaced or self._replaced(opened.plain, opened.ends)
+        if cleaned is opened.plain:
             return data, ends
-        packed, packed_ends = deflate(cleaned, cleaned_ends, bits, whole)
-        return packed, packed_ends[: len(ends)]
+        wire, wire_ends = packed(coding.strip(), data, Opened(cleaned, cleaned_ends, opened.whole))
+        return wire, wire_ends[: len(ends)]
 
     def _replaced(self, data: bytes, ends: Sequence[int]) -> tuple[bytes, Sequence[int]]:
         """Replace until nothing is left: what stands beside a secret may look like one without it."""
         for _ in range(_PASSES):
-            if not (edits := _apart(self._edits(data))):
+            if not (edits := _apart((*self._edits(data), *divided(data, self._edits)))):
                 break
             data, ends = edited(data, ends, edits)
         return data, ends
@@ -142,7 +146,7 @@ def _names_a_secret(header_name: str) -> bool:
     return _SECRET_HEADER.fullmatch(header_name) is not None
 
 
-def _apart(edits: Iterator[Edit]) -> list[Edit]:
+def _apart(edits: Iterable[Edit]) -> list[Edit]:
     """In order, the longest first, without those that begin inside another."""
     result: list[Edit] = []
     for edit in sorted(edits, key=lambda edit: (edit[0], -edit[1])):
