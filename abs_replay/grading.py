@@ -1,7 +1,7 @@
 """Many traces against a set of sessions: which judges which, and what is kept of it.
 
-The shell around `scoring.evaluate`. Everything that can be wrong with sessions and variables is
-found before the first trace is judged (SEMANTICS V3). Time is linear in the traces.
+The shell around `scoring.evaluate` and `asking`. Everything that can be wrong with sessions and variables
+is found before the first trace is judged (SEMANTICS V3). Time is linear in the traces.
 """
 
 import difflib
@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from abs_replay import comparison, exact_json
+from abs_replay import asking, comparison, exact_json
 from abs_replay.errors import Problem, SpecError, UsageError
 from abs_replay.exact_json import Json
+from abs_replay.judgement import Judge
 from abs_replay.reports.labels import labelled, quoted
-from abs_replay.scoring import Policy, evaluate, settle
+from abs_replay.scoring import Policy
 from abs_replay.spec.lines import lines
 from abs_replay.spec.session import Session
 from abs_replay.spec.variables import Sources, Template
@@ -43,6 +44,7 @@ class Settings:
     variables: Mapping[str, Json] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     policy: Policy = field(default_factory=Policy)
+    judge: Judge | None = None
 
 
 def select_given(
@@ -149,35 +151,35 @@ def _selection(chosen: Sequence[tuple[Trace, Template]], sessions: Sequence[Temp
 
 def grade(selection: Selection, settings: Settings) -> tuple[Run, ...]:
     """Judge every chosen trace; raises `SpecError` before the first where a reference has no source."""
-    resolved = _resolved(selection, settings)
+    pairs = _resolved(selection, settings)
     places = {name: lines(used) for name, used in {used.name: used for _, used in selection.chosen}.items()}
+    runs = asking.judged(pairs, settings.policy, settings.judge)
     return tuple(
-        replace(
-            labelled(_judged(trace, session, settings.policy), session, trace), lines=places[template.name]
-        )
-        for (trace, template), session in zip(selection.chosen, resolved, strict=True)
+        replace(labelled(run, session, trace), lines=places[template.name])
+        for run, (trace, session), (_, template) in zip(runs, pairs, selection.chosen, strict=True)
     )
 
 
-def _judged(trace: Trace, session: Session, policy: Policy) -> Run:
-    return settle(evaluate(trace, session, {}, policy))
+def unanswered(selection: Selection, settings: Settings) -> asking.Open:
+    """Say what a judge would have to answer beyond what `settings.judge` does; nothing is judged."""
+    return asking.open_questions(_resolved(selection, settings), settings.policy, settings.judge)
 
 
-def _resolved(selection: Selection, settings: Settings) -> list[Session]:
-    """Resolve the session of each trace, once for all traces with the same data."""
+def _resolved(selection: Selection, settings: Settings) -> list[tuple[Trace, Session]]:
+    """Give each trace with its session, resolved once for all traces with the same data."""
     known: dict[tuple[str, str], Session] = {}
-    sessions, problems = [], dict[Problem, None]()
+    pairs, problems = [], dict[Problem, None]()
     for trace, template in selection.chosen:
         key = template.name, exact_json.dumps([trace.bindings, trace.vars])
         try:
             if key not in known:
                 known[key] = resolve(template, trace, settings)
-            sessions.append(known[key])
+            pairs.append((trace, known[key]))
         except SpecError as error:
             problems.update(dict.fromkeys(error.problems))
     if problems:
         raise SpecError(tuple(problems))
-    return sessions
+    return pairs
 
 
 def resolve(template: Template, trace: Trace, settings: Settings) -> Session:

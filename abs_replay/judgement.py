@@ -13,8 +13,18 @@ from abs_replay.exact_json import Json, dumps
 
 
 @dataclass(frozen=True, slots=True)
+class AskedAt:
+    """One place that needs an answer: the evaluation `at` of a session, judging a trace."""
+
+    session: str
+    trace: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
-    """What one judged rule needs to know. `digest` names everything the answer depends on."""
+    """What one judged rule needs to know. `digest` names everything the answer depends on; `places`
+    are all that ask it, known once several traces are judged together."""
 
     digest: str
     at: str
@@ -23,6 +33,7 @@ class Question:
     evidence: Json
     adapter: str | None = None
     prompt: str | None = None
+    places: tuple[AskedAt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +47,7 @@ class Answer:
 
 
 class Judge(Protocol):
-    """Anything that answers questions in bulk, by their digests."""
+    """Anything that answers questions in bulk, by their digests; it may leave some out."""
 
     def ask(self, questions: Sequence[Question]) -> Mapping[str, Answer]: ...
 

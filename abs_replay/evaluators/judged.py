@@ -70,7 +70,7 @@ def _answered(evaluation: Evaluation, answer: Answer, seqs: tuple[int, ...]) -> 
         evidence=seqs,
         score=None if status is Status.ERROR else score,
         threshold=threshold,
-        judge=answer.judge,
+        judge=answer.judge or None,
     )
 
 

@@ -1,0 +1,177 @@
+"""Answers out of a file: what people, or a model somewhere else, said (`--judge-answers FILE`).
+
+A file is JSON: a list of answers, one answer a line, or what `abs grade --dry-run --format json`
+printed, filled in. An answer names its question by `digest`, or by place, and says what it comes to:
+
+    {"digest": "3f1c…",                                    the question, wherever it is asked
+     "session": "Refund", "at": "behaviors[1].evaluations[0]", "trace": "t-1",
+                                                           or its place; without `trace`, in every trace
+     "score": 0.8, "reason": "Friendly, short.",           0 to 1; null: not answered yet
+     "error": "cannot be told",                            instead of a score: an `error` verdict
+     "judge": "ann"}                                       who said so [default: recorded]
+
+A digest goes before a place, a place with a trace before one without. Only a digest names the
+question of a `matches_when`: it is asked about several steps at one place. Other fields of a question
+are ignored, and so are keys that begin with `x-`.
+"""
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from abs_replay.errors import UsageError
+from abs_replay.judgement import Answer, Question
+
+ANSWER = ("digest", "session", "trace", "at", "score", "reason", "error", "judge")
+QUESTION = ("places", "type", "criteria", "prompt", "adapter", "evidence")
+
+type Key = str | tuple[str, str | None, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedJudge:
+    """Answers by digest, or by (session, trace or None, at)."""
+
+    answers: Mapping[Key, Answer]
+
+    def ask(self, questions: Sequence[Question]) -> Mapping[str, Answer]:
+        """Give the answers that the file holds; the others are left out."""
+        found = {question.digest: self._answer(question) for question in questions}
+        return {digest: answer for digest, answer in found.items() if answer is not None}
+
+    def _answer(self, question: Question) -> Answer | None:
+        keys: list[Key] = [question.digest]
+        keys += [(place.session, place.trace, place.at) for place in question.places]
+        keys += [(place.session, None, place.at) for place in question.places]
+        return next((self.answers[key] for key in keys if key in self.answers), None)
+
+
+def open_judge(settings: Mapping[str, str]) -> RecordedJudge:
+    """Make a judge of the file that `answers` names; raises `UsageError` as `FILE:LINE: message`."""
+    return read(Path(settings["answers"]))
+
+
+def read(path: Path) -> RecordedJudge:
+    """Read a file of answers; raises `UsageError` with the line of what is wrong."""
+    answers: dict[Key, Answer] = {}
+    lines: dict[Key, int] = {}
+    for line, value in _entries(_text(path), path):
+        entry = _Entry(value, f"{path}:{line}")
+        key, answer = entry.key(), entry.answer()
+        if key in lines:
+            raise entry.wrong(f"line {lines[key]} answers this question already")
+        lines[key] = line
+        if answer is not None:
+            answers[key] = answer
+    return RecordedJudge(answers)
+
+
+class _Entry:
+    """One answer as written, with its place in the file."""
+
+    def __init__(self, value: object, where: str) -> None:
+        self._where = where
+        if not isinstance(value, dict):
+            raise self.wrong('an answer is an object: {"digest": .., "score": .., "reason": ..}')
+        self._value: dict[str, Any] = value
+        for name in value:
+            if name not in (*ANSWER, *QUESTION) and not name.startswith("x-"):
+                near = difflib.get_close_matches(name, ANSWER, n=1)
+                hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(ANSWER)}"
+                raise self.wrong(f"unknown key `{name}`: {hint}")
+
+    def wrong(self, message: str) -> UsageError:
+        return UsageError(f"{self._where}: {message}")
+
+    def key(self) -> Key:
+        digest = self._words("digest")
+        if digest is not None:
+            return digest
+        session, at = self._words("session"), self._words("at")
+        if session is None or at is None:
+            raise self.wrong("which question? name its `digest`, or its `session` and `at`")
+        if at.endswith(".matches_when"):
+            raise self.wrong("a matches_when is asked about several steps: name the question by its `digest`")
+        return session, self._words("trace"), at
+
+    def answer(self) -> Answer | None:
+        """Give the answer; None where the question is not answered yet."""
+        score, error = self._value.get("score"), self._words("error")
+        if not {"score", "error"} & self._value.keys():
+            raise self.wrong("an answer needs a `score` from 0 to 1, or an `error`")
+        if score is None and error is None:
+            return None
+        if score is not None and error is not None:
+            raise self.wrong("an answer has a `score` or an `error`, not both")
+        if score is not None and not (type(score) in (int, float) and 0 <= score <= 1):
+            raise self.wrong(f"`score` must be a number from 0 to 1, not {json.dumps(score)}")
+        number = None if score is None else float(score)
+        return Answer(number, self._words("reason") or "", self._words("judge") or "recorded", error)
+
+    def _words(self, name: str) -> str | None:
+        value = self._value.get(name)
+        if value is not None and not isinstance(value, str):
+            raise self.wrong(f"`{name}` must be text, not {json.dumps(value)}")
+        return value or None
+
+
+# -- the file --
+
+_DECODER = json.JSONDecoder()
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{path}: can not be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: is no UTF-8 text (byte {error.start})") from None
+
+
+def _entries(text: str, path: Path) -> Iterator[tuple[int, object]]:
+    """Every answer with its line."""
+    try:
+        yield from _sequence(text, _start(text))
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path}:{error.lineno}: is no JSON: {error.msg}") from None
+    except (RecursionError, ValueError):  # ValueError: a whole number of thousands of digits
+        raise UsageError(f"{path}: is nested too deeply, or holds a number that is too long") from None
+
+
+def _start(text: str) -> int:
+    """Where the answers begin: in the list, in that under `questions`, or at the first of several."""
+    try:
+        whole = json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.msg != "Extra data":
+            raise
+        return 0
+    if isinstance(whole, list):
+        return text.index("[") + 1
+    if not isinstance(whole, dict) or not isinstance(whole.get("questions"), list):
+        return 0
+    at, key = text.index("{") + 1, ""
+    while key != "questions":
+        key, at = _DECODER.raw_decode(text, _skip(text, at))
+        at = _skip(text, at, ":")
+        end = _DECODER.raw_decode(text, at)[1]
+        start, at = at, end
+    return start + 1
+
+
+def _sequence(text: str, at: int) -> Iterator[tuple[int, object]]:
+    line, counted = 1, 0
+    while (at := _skip(text, at)) < len(text) and text[at] != "]":
+        line, counted = line + text.count("\n", counted, at), at
+        value, at = _DECODER.raw_decode(text, at)
+        yield line, value
+
+
+def _skip(text: str, at: int, beside: str = ",") -> int:
+    while at < len(text) and text[at] in f" \t\r\n{beside}":
+        at += 1
+    return at
