@@ -60,6 +60,9 @@ def answer_of(result: Exchange) -> Body:
         ("x-goog-api-key", "abc", "<key:1>"),
         ("X-Amz-Security-Token", "abc", "<key:1>"),
         ("X-My-Secret", "abc", "<key:1>"),
+        ("X-Forwarded-Authorization", "Bearer abc", "Bearer <auth:1>"),
+        ("Authentication", "abc", "<key:1>"),
+        ("X-Auth", "abc", "<key:1>"),
         ("Cookie", "a=1; b=2; c=1; d=", "a=<cookie:1>; b=<cookie:2>; c=<cookie:1>; d="),
         ("Cookie", "alone", "<cookie:1>"),
         ("Set-Cookie", "sid=abc=d; Path=/; HttpOnly", "sid=<cookie:1>; Path=/; HttpOnly"),
@@ -94,6 +97,10 @@ def test_headers_without_a_secret_are_left_alone(name: str, value: str) -> None:
         ("/v1beta/models?key=AIzaabc&alt=sse", "/v1beta/models?key=<key:1>&alt=sse"),
         ("/x?access_token=a&sig=b&signature=a", "/x?access_token=<key:1>&sig=<key:2>&signature=<key:1>"),
         ("/x?X-Amz-Signature=a%2Fb#f", "/x?X-Amz-Signature=<key:1>#f"),
+        ("/x?openai_api_key=a&api%5Fkey=b", "/x?openai_api_key=<key:1>&api%5Fkey=<key:2>"),
+        ("/x?pwd=a&private_key=b&jwt=c", "/x?pwd=<key:1>&private_key=<key:2>&jwt=<key:3>"),
+        ("/f?code=" + "aB3" * 18, "/f?code=<key:1>"),
+        ("/f?code=DE&page_token=abc&partition_key=x", "/f?code=DE&page_token=abc&partition_key=x"),
         ("/x?monkey=1&page=2&sort=key", "/x?monkey=1&page=2&sort=key"),
         ("/x", "/x"),
     ],
@@ -113,6 +120,10 @@ def test_key_like_parameters_are_replaced(target: str, kept: str) -> None:
         "github_pat_11ABCDE_" + "x9" * 20,
         "sk_live_" + "a1b2c3d4e5f6g7h8",
         "hf_" + "aB3" * 11,
+        "gsk_" + "aB3" * 12,
+        "xai-" + "aB3" * 12,
+        "pplx-" + "aB3" * 12,
+        "SG." + "aB3" * 7 + "." + "aB3" * 12,
         "AKIAIOSFODNN7EXAMPLE",
         "AIza" + "Sy0" * 12,
         JWT,
@@ -134,6 +145,19 @@ def test_vendor_tokens_are_found_in_bodies_wherever_they_stand(secret: str, arou
         ('{"access_token": "abcdefgh", "n": 1}', '{"access_token": "<key:1>", "n": 1}'),
         (r'"{\"api_key\":\"abcdefgh\"}"', r'"{\"api_key\":\"<key:1>\"}"'),
         ("grant=x&client_secret=abcdefgh", "grant=x&client_secret=<key:1>"),
+        ('{"apiKey":"abcdefgh","password": "hunter22"}', '{"apiKey":"<key:1>","password": "<key:2>"}'),
+        ('{"x-api-key": "abcdefgh"}', '{"x-api-key": "<key:1>"}'),
+        (
+            '{"accessToken": "abcdefgh", "clientSecret": "b"}',
+            '{"accessToken": "<key:1>", "clientSecret": "b"}',
+        ),
+        ('{"aws_secret_access_key": "abcd/efgh+"}', '{"aws_secret_access_key": "<key:1>"}'),
+        ('{"Authorization": "Token abcdefgh"}', '{"Authorization": "Token <auth:1>"}'),
+        (
+            r'"-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n-----END',
+            '"-----BEGIN RSA PRIVATE KEY-----<key:1>-----END',
+        ),
+        ("https://t.me/bot123456789:AA" + "xY7" * 11 + "/send", "https://t.me/bot123456789:<key:1>/send"),
         ("client_secret=abcdefgh&grant=x", "client_secret=<key:1>&grant=x"),
         ("GET https://h/?token=abcdefgh failed", "GET https://h/?token=<key:1> failed"),
     ],
@@ -152,6 +176,8 @@ def test_what_texts_call_a_secret_is_replaced(text: str, kept: str) -> None:
         "eyJ is how tokens begin. eyJabcdefghijk.abc",
         '{"max_tokens": 16, "monkey": "key=1", "tool_call_id": "call_abc123"}',
         "AKIA is a prefix; I am AI",
+        '{"password": "string", "token": "Hello", "logprob": -0.1, "idToken": null, "authorization": true}',
+        '{"primaryKey": "abcdefgh-1234", "sort_key": "abcdefgh", "nextPageToken": "abcdefgh"}',
     ],
 )
 def test_texts_without_a_secret_are_left_alone(text: str) -> None:
@@ -172,6 +198,12 @@ def test_a_secret_of_a_header_is_replaced_wherever_it_stands_now_and_later() -> 
     assert answer_of(result).data == b"wrong key: <auth:1>"
     assert result.error == "<auth:1> refused"
     assert redactor.redact(exchange(target="/a/my-own-key-77/b")).request.target == "/a/<auth:1>/b"
+
+
+def test_a_secret_of_a_header_is_replaced_where_a_url_has_it_escaped() -> None:
+    secret = "aB3+cd/EF4=="
+    result = redact(exchange(headers=(("x-api-key", secret),), target="/x?q=aB3%2Bcd%2FEF4%3D%3D&n=1"))
+    assert result.request.target == "/x?q=<key:1>&n=1"
 
 
 def test_a_secret_that_only_the_answer_shows_for_one_is_replaced_in_the_request_too() -> None:

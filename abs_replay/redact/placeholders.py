@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from urllib.parse import quote_from_bytes
 
 PLACEHOLDER = re.compile(rb"<(auth|cookie|key):(\d+)>")
 _MAY_BE_PART_OF_ONE = re.compile(rb"<?\w*:?\d*>?")
@@ -37,8 +38,13 @@ class Placeholders:
 
     def _seek(self, secret: bytes) -> None:
         self.news |= self.sought.pop(secret, None) is None
-        self.sought[secret] = self._given[secret]  # the latest stand last
-        if len(self.sought) > SOUGHT_AT_ONCE:
+        placeholder = self._given[secret]
+        self.sought[secret] = placeholder  # the latest stand last
+        in_url = quote_from_bytes(secret, safe="").encode()
+        if in_url != secret and PLACEHOLDER.search(secret) is None:
+            self.sought.pop(in_url, None)
+            self.sought[in_url] = placeholder
+        while len(self.sought) > SOUGHT_AT_ONCE:
             del self.sought[next(iter(self.sought))]
 
 

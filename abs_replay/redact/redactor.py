@@ -18,7 +18,7 @@ _COOKIE = re.compile(rb"(^|;)(\s*(?:[^=;]*=)?)([^;]*)")
 _PASSES = 10
 _CREDENTIALS = re.compile(rb"\s*((?:[A-Za-z]{1,15}|AWS4-HMAC-SHA256)\s+)?(.*\S)", re.DOTALL)
 _SECRET_HEADER = re.compile(
-    r"(?:proxy-)?authorization|x-amz-credential|(?:.*[-_])?"
+    r"(?:.*[-_])?(?:authorization|authentication)|x-amz-credential|(?:x-)?key|(?:x-)?auth|(?:.*[-_])?"
     r"(?:(?:api|access|subscription|functions|secret|private|auth)[-_]?key|token|secret|password)",
     re.IGNORECASE,
 )

@@ -13,14 +13,20 @@ LOOK_BACK = 32  # bytes before a mark that `before` sees
 
 # No letter or digit, or one that belongs to an escape of JSON or of a URL.
 EDGE = re.compile(rb"(?:^|[^A-Za-z0-9]|\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2})\Z")
-# What a parameter's name may begin with, for its end to be a mark (`&x-amz-signature=`).
+# What a parameter's name may begin with, for its end to be a mark (`&x-amz-signature=`, `&openai_api_key=`).
+_JOINT = rb"(?:[_-]|%5F|%2D)"
 NAME_BEGINS = (
-    rb"(?:(?:api|access|auth|app|bot|client|id|refresh|secret|security|session|subscription"
-    rb"|x-amz|x-amz-security|x-goog)[_-]?)?"
+    rb"(?:(?:[a-z0-9]{1,24}" + _JOINT + rb"){0,3}(?:api|access|auth|app|bearer|bot|client|id|private|refresh"
+    rb"|secret|security|session|subscription|x-amz|x-amz-security|x-goog)" + _JOINT + rb"?)?"
 )
 IN_URL = re.compile(rb"(?:^|[?&]|\\u0026)" + NAME_BEGINS + rb"\Z", re.IGNORECASE)
-NAME_ENDS = rb"(?:key|token|sig|signature|secret|password|credential|auth)="
-PARAMETERS = re.compile(rb"([?&]" + NAME_BEGINS + NAME_ENDS + rb")([^&#]+)", re.IGNORECASE)
+NAME_ENDS = (
+    rb"(?:key|token|sig|signature|secret|password|passwd|pwd|passphrase|credential|auth|authorization|jwt)="
+)
+# A long `code` is a function key or one of OAuth; a short one is a country's.
+PARAMETERS = re.compile(
+    rb"([?&]" + NAME_BEGINS + NAME_ENDS + rb"|[?&]code=(?=[^&#]{32}))([^&#]+)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,10 @@ def _shape(kind: str, find: str, marks: str, pattern: str, before: re.Pattern[by
     return Shape(kind, find.encode(), tuple(marks.encode().split(b"|")), re.compile(pattern.encode()), before)
 
 
+# What stands between a member's name and its value, in JSON and in JSON inside a text; and the value.
+_MEMBER = r'\\{0,3}"\s{0,8}:\s{0,8}\\{0,3}"'
+_MEMBER_VALUE = _MEMBER + r'([^"\\<>\s]{8,4096})'
+
 SHAPES = (
     _shape("key", "-", "sk-", r"(sk-[\w-]{16,1024})"),
     _shape("key", "-", "xoxa-|xoxb-|xoxe-|xoxp-|xoxr-|xoxs-", r"(xox.-[A-Za-z0-9-]{10,512})"),
@@ -46,6 +56,12 @@ SHAPES = (
     _shape("key", "_", "github_pat_", r"(github_pat_\w{20,255})"),
     _shape("key", "_", "sk_live_|sk_test_|rk_live_|rk_test_", r"([sr]k_...._[A-Za-z0-9]{16,255})"),
     _shape("key", "_", "hf_", r"(hf_[A-Za-z0-9]{30,64})"),
+    _shape("key", "_", "gsk_|npm_", r"(gsk_[A-Za-z0-9]{20,255}|npm_[A-Za-z0-9]{20,255})"),
+    _shape("key", "_", "r8_", r"(r8_[A-Za-z0-9]{20,64})"),
+    _shape("key", "-", "pplx-", r"(pplx-[A-Za-z0-9]{20,255})"),
+    _shape("key", "-", "xai-", r"(xai-[A-Za-z0-9]{20,255})"),
+    _shape("key", "SG.", "SG.", r"(SG\.[\w-]{16,64}\.[\w-]{16,128})"),
+    _shape("key", ":AA", ":AA", r":(AA[\w-]{30,64})", re.compile(rb"\d{6,12}\Z")),  # a Telegram bot's
     _shape("key", "I", "AKI|ASI", r"(A[KS]IA[A-Z0-9]{16})"),
     _shape("key", "I", "AI", r"(AIza[\w-]{30,64})"),
     _shape("auth", "J", "eyJ", r"(eyJ[\w-]{8,8192}\.eyJ[\w-]{8,8192}\.[\w-]{0,8192})"),
@@ -53,8 +69,36 @@ SHAPES = (
     _shape(
         "key",
         "_",
-        "access_|refresh_|client_|api_",
-        r'(?:(?:access|refresh)_token|client_secret|api_key)\\{0,3}"\s{0,8}:\s{0,8}\\{0,3}"([^"\\<>\s]{8,4096})',
+        "access_|refresh_|id_|client_|api_|private_|secret_",
+        r"(?:(?:access|refresh|id)_token|client_secret|api_key|private_key|secret_(?:access_)?key)"
+        + _MEMBER_VALUE,
+        None,
+    ),
+    _shape("key", "-", "api-", "api-key" + _MEMBER_VALUE, None),
+    _shape(
+        "key", "Key", "apiKey|ApiKey|accessKey|privateKey|secretKey", r"[a-zA-Z]+Key" + _MEMBER_VALUE, None
+    ),
+    _shape(
+        "key",
+        "Token",
+        "accessToken|refreshToken|idToken|authToken|bearerToken",
+        r"[a-z]+Token" + _MEMBER_VALUE,
+        None,
+    ),
+    _shape("key", "Secret", "clientSecret", "clientSecret" + _MEMBER_VALUE, None),
+    _shape("key", "assw", "passw|Passw", ".assw(?:or)?d" + _MEMBER_VALUE, None),
+    _shape(
+        "auth",
+        "uthorization",
+        "authorization|Authorization",
+        ".uthorization" + _MEMBER + r'(?:[A-Za-z]{1,15} )?([^"\\<>\s]{8,8192})',
+        None,
+    ),
+    _shape(
+        "key",
+        "-----BEGIN",
+        "-----BEGIN",
+        r"-----BEGIN [A-Z ]{0,24}PRIVATE KEY-----((?:[A-Za-z0-9+/=\s]|\\{1,3}[nr]){16,16384})",
         None,
     ),
     _shape(
