@@ -6,8 +6,9 @@ came (FORMATS: "numbers stay exact"). Equality is that of SEMANTICS A5: `1 == 1.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from json.encoder import encode_basestring
 from typing import Any
 
 type Json = bool | int | float | Decimal | str | Sequence["Json"] | Mapping[str, "Json"] | None
@@ -27,10 +28,13 @@ class Number(Decimal):
 
 def loads(text: str | bytes) -> Any:
     """Parse JSON with exact numbers; raises `ValueError` for what is no JSON (NaN included)."""
-    signed_zero = (b"-0" if isinstance(text, bytes) else "-0") in text  # rare, and `int` is twice as fast
-    return json.loads(
-        text, parse_float=Number, parse_int=whole if signed_zero else int, parse_constant=_refuse
-    )
+    # -0 is rare, and plain `int` is twice as fast.
+    signed_zero = "-0" in text if isinstance(text, str) else b"-0" in text
+    parse_int = whole if signed_zero else int
+    try:
+        return json.loads(text, parse_float=Number, parse_int=parse_int, parse_constant=_refuse)
+    except ArithmeticError:
+        raise ValueError("a number is too large") from None
 
 
 def whole(text: str) -> int | Number:
@@ -45,32 +49,57 @@ def _refuse(name: str) -> None:
 
 def dumps(value: Json) -> str:
     """Write compact JSON: no blanks, keys in their order, letters not escaped (SEMANTICS V1)."""
-    return "".join(_write(value))
+    parts: list[str] = []
+    _write(value, parts.append)
+    return "".join(parts)
 
 
-def _write(value: Json) -> list[str]:
-    match value:
-        case Number():
-            return [value.text]
-        case Decimal():
-            return [str(value)]
-        case Mapping():
-            inner = [f"{json.dumps(key, ensure_ascii=False)}:{dumps(item)}" for key, item in value.items()]
-            return ["{", ",".join(inner), "}"]
-        case list() | tuple():
-            return ["[", ",".join(dumps(item) for item in value), "]"]
-        case _:
-            return [json.dumps(value, ensure_ascii=False)]
+def _write(value: Json, out: Callable[[str], None]) -> None:
+    # One frame a level, so that what `loads` could read is written, too.
+    if isinstance(value, str):
+        out(encode_basestring(value))
+    elif isinstance(value, Decimal):
+        out(value.text if isinstance(value, Number) else str(value))
+    elif isinstance(value, dict | Mapping):  # `dict` first: asking an abstract class is slow
+        before = "{"
+        for key, item in value.items():
+            out(f"{before}{encode_basestring(key)}:")
+            _write(item, out)
+            before = ","
+        out("}" if value else "{}")
+    elif isinstance(value, list | tuple):
+        before = "["
+        for item in value:
+            out(before)
+            _write(item, out)
+            before = ","
+        out("]" if value else "[]")
+    else:
+        out(json.dumps(value))
 
 
 def equal(left: Json, right: Json) -> bool:
     """Say whether two JSON values are the same value (SEMANTICS A5)."""
+    if isinstance(left, str) or isinstance(right, str):
+        return isinstance(left, str) and isinstance(right, str) and left == right
     if isinstance(left, bool) or isinstance(right, bool) or left is None or right is None:
         return left is right
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
+    if isinstance(left, int | float | Decimal) or isinstance(right, int | float | Decimal):
+        numbers = isinstance(left, int | float | Decimal) and isinstance(right, int | float | Decimal)
+        return numbers and left == right
+    for one, other in _pairs(left, right):  # noqa: SIM110 -- one frame a level, as in `_write`
+        if not equal(one, other):
+            return False
+    return True
+
+
+_UNLIKE: Sequence[tuple[Json, Json]] = ((True, False),)
+
+
+def _pairs(left: Json, right: Json) -> Iterable[tuple[Json, Json]]:
+    """What must be equal in turn, of two objects or lists."""
+    if isinstance(left, dict | Mapping) and isinstance(right, dict | Mapping):
+        return [(left[key], right[key]) for key in left] if left.keys() == right.keys() else _UNLIKE
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        return len(left) == len(right) and all(map(equal, left, right))
-    if isinstance(left, int | float | Decimal) and isinstance(right, int | float | Decimal):
-        return left == right
-    return isinstance(left, str) and isinstance(right, str) and left == right
+        return zip(left, right, strict=True) if len(left) == len(right) else _UNLIKE
+    return _UNLIKE

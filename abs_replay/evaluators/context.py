@@ -144,6 +144,8 @@ class Context:
             return evaluator(evaluation, self)
         except Undecided as trouble:
             return verdict(evaluation, Status.ERROR, str(trouble))
+        except RecursionError:
+            return verdict(evaluation, Status.ERROR, "what was observed is nested too deep to be judged")
         except Exception as trouble:  # one evaluator's fault is one verdict's error (DESIGN 2)
             return verdict(
                 evaluation, Status.ERROR, f"the evaluator raised {type(trouble).__name__}: {trouble}"
