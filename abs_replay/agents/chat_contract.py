@@ -12,6 +12,7 @@ import httpx
 
 from abs_replay.agents.agent import Message, Reply
 from abs_replay.agents.http_exchange import fetch
+from abs_replay.cassette.layout import one_line
 from abs_replay.decoders import chat_contract as contract
 from abs_replay.decoders.content import response_content
 from abs_replay.decoders.events import Turn
@@ -58,7 +59,7 @@ def read_reply(exchange: Exchange, url: str) -> Reply:
     if turn and turn.reply:
         message = obj(parse_or_none(response_content(exchange).data))["message"]
         return Reply(exchange, {**message, "role": "assistant"}, turn.reply.calls)
-    return Reply(exchange, problem=f"{url}: {_refusal(exchange, response, turn)}")
+    return Reply(exchange, problem=one_line(f"{url}: {_refusal(exchange, response, turn)}"))
 
 
 def _refusal(exchange: Exchange, response: Response, turn: Turn | None) -> str:

@@ -30,7 +30,7 @@ from abs_replay.cassette.document import (
     time,
     time_text,
 )
-from abs_replay.cassette.layout import harmless, lay_out
+from abs_replay.cassette.layout import lay_out, one_line
 from abs_replay.errors import CassetteError
 from abs_replay.exchange import (
     Body,
@@ -133,8 +133,7 @@ def loads(text: str, source: str = "cassette") -> Cassette:
         with _no_collection():
             return _read(_parse(text))
     except Wrong as wrong:
-        said = harmless(str(wrong)).replace("\n", "\\n")
-        raise CassetteError(f"{source}: {said}") from None
+        raise CassetteError(f"{source}: {one_line(str(wrong))}") from None
 
 
 @contextmanager

@@ -31,6 +31,11 @@ def harmless(text: str) -> str:
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
+def one_line(text: str) -> str:
+    """Escape what a terminal obeys, and newlines."""
+    return harmless(text).replace("\n", "\\n")
+
+
 def _render(value: Any, indent: int) -> str:
     flat = write(value, "spaced")
     if not isinstance(value, dict | list) or not value or isinstance(value, Line):

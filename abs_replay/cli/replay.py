@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shlex
 import signal
 import threading
 import uuid
@@ -215,13 +216,21 @@ def _no_proxy() -> dict[str, str]:
 
 
 def _show(cassette: "Cassette", server: "ReplayServer", variables: Mapping[str, str]) -> None:
-    click.echo(f"replaying {cassette.recording.name}: {len(cassette.exchanges)} exchanges", err=True)
+    _say(f"replaying {cassette.recording.name}: {len(cassette.exchanges)} exchanges")
     for channel, url in server.addresses().items():
         refused = "  (refused, as recorded: nobody listens)" if channel in server.refused else ""
-        click.echo(f"  {channel!s:<20} {url}{refused}", err=True)
-    click.echo("environment:", err=True)
+        _say(f"  {channel!s:<20} {url}{refused}")
+    _say("environment:")
     for name, value in variables.items():
-        click.echo(f"  export {name}={value}", err=True)
+        # These lines are made for a shell, and a path may hold what a shell would run.
+        _say(f"  export {name}={shlex.quote(value)}")
+
+
+def _say(line: str) -> None:
+    """Tell the operator; what a cassette holds is shown, and obeyed by no terminal."""
+    from abs_replay.cassette.layout import one_line
+
+    click.echo(one_line(line), err=True)
 
 
 def _end(player: "Player", status: int, options: Options) -> int:
@@ -236,11 +245,9 @@ def _end(player: "Player", status: int, options: Options) -> int:
 
 def _show_summary(summary: "Summary") -> None:
     used, unused = len(summary.used), len(summary.unused)
-    click.echo(f"{used} exchanges used, {unused} unused, {summary.missed} missed", err=True)
+    _say(f"{used} exchanges used, {unused} unused, {summary.missed} missed")
     for exchange in summary.unused[:_UNUSED_SHOWN]:
-        request = exchange.request
-        click.echo(
-            f"  unused: {request.method} {request.path} on {exchange.channel} (id {exchange.id})", err=True
-        )
+        asked = f"{exchange.request.method} {exchange.request.path}"
+        _say(f"  unused: {asked} on {exchange.channel} (id {exchange.id})")
     if unused > _UNUSED_SHOWN:
-        click.echo(f"  and {unused - _UNUSED_SHOWN} more", err=True)
+        _say(f"  and {unused - _UNUSED_SHOWN} more")

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from abs_replay.cassette.layout import harmless
+from abs_replay.cassette.layout import one_line
 from abs_replay.exchange import Exchange
 from abs_replay.matching.canonical import json_body
 from abs_replay.player import Miss, Reason
@@ -20,7 +20,7 @@ CODE = "replay_miss"
 
 def explain(miss: Miss, exchanges: Sequence[Exchange]) -> str:
     """Say what was asked and why nothing answers: one line, then the nearest and what differs, indented."""
-    return harmless("\n".join([_asked(miss), *(f"  {line}" for line in _details(miss, exchanges))]))
+    return "\n".join(map(one_line, [_asked(miss), *(f"  {line}" for line in _details(miss, exchanges))]))
 
 
 def _asked(miss: Miss) -> str:

@@ -196,6 +196,7 @@ def test_an_answer_cut_short_is_kept_as_far_as_it_came() -> None:
             answer(b'{"error": {"message": "no such model"}}', "500 Internal Server Error"),
             "HTTP 500: no such model",
         ),
+        (answer(b'{"error": "\\u001b[2J\\n!"}', "500 Internal Server Error"), "HTTP 500: \\u001b[2J\\n!"),
         (answer(b"", "404 Not Found"), "HTTP 404"),
         (answer(b"", "307 Temporary Redirect", "location: /talk\r\n"), "HTTP 307 to /talk"),
         (answer(b"<html>"), "got '<html>'"),

@@ -1,6 +1,7 @@
 """`abs replay` as a user runs it: real processes, real sockets."""
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -69,7 +70,7 @@ def serving(*arguments: object) -> Iterator[tuple[subprocess.Popen[str], dict[st
             assert line, "it ended before it served"
             if line.startswith("  export "):
                 name, _, value = line.removeprefix("  export ").strip().partition("=")
-                variables[name] = value
+                variables[name] = shlex.split(value)[0]
         yield process, variables
     finally:
         process.kill()
@@ -113,6 +114,27 @@ def test_keys_that_sdks_insist_on_are_placeholders_where_they_are_missing(casset
     assert url.startswith("http://127.0.0.1:")
     assert "/~" in url
     assert url.endswith("/v1")
+
+
+def test_what_a_cassette_holds_is_obeyed_by_no_terminal_and_no_shell(tmp_path: Path) -> None:
+    codes = "\x1b[2J\x07\u202e\n"
+    channel = Channel(Role.TOOL, f"x{codes}")
+    upstream = Upstream(channel, "http://h/$(touch pwned)")
+    unasked = Exchange(codes, channel, 0.0, Request(f"GET{codes}", "/1"), Response(200))
+    path = tmp_path / "evil.cassette.json"
+    path.write_text(dumps(Cassette(Recording("r", codes, 0.0, upstreams=(upstream,)), (unasked,))), "utf-8")
+    # A terminal of its own: `click` takes some codes out where there is none.
+    script = (
+        f"import pty, sys; sys.exit(pty.spawn({[*ABS, 'replay', str(path), '--', *asking('/2')]!r}) >> 8)"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=30, check=False)
+    shown = result.stdout.decode()
+    assert result.returncode == 1
+    assert "unused: GET\\u001b[2J" in shown
+    assert "(id \\u001b[2J\\u0007\\u202e\\n)" in shown
+    assert set("\x1b\x07\u202e").isdisjoint(shown)
+    assert "='http://127.0.0.1:" in shown
+    assert "$(touch pwned)'" in shown
 
 
 def test_quiet_says_nothing_but_misses(cassette: Path) -> None:
