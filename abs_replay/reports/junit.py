@@ -32,8 +32,8 @@ OF_ALL = ("tests", "failures", "errors", "time")  # what `testsuites` may have
 LONGEST_MESSAGE = 500  # characters; the whole reason is the element's text
 LONGEST_TIME_MS = 1e12
 
-# https://www.w3.org/TR/xml/#charsets
-FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# https://www.w3.org/TR/xml/#charsets; a carriage return is allowed, but read as a line's end.
+FORBIDDEN = re.compile("[^\t\n\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(report: Report) -> str:

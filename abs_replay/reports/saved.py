@@ -33,7 +33,7 @@ def _problems(value: Any, hint: Any, at: str) -> Iterator[str]:
         for key, item in value.items():
             yield from _problems(item, get_args(hint)[1], f"{at}.{key}")
     elif not _is(value, hint):
-        yield f"{at.removeprefix('.')} is no {_words(hint)}"
+        yield f"{at.removeprefix('.')} must be {_words(hint)}"
 
 
 def _is(value: Any, hint: Any) -> bool:

@@ -108,15 +108,18 @@ def _rows(run: Run, screen: Screen) -> Iterator[Row]:
             yield from _evaluations(shown, 1)
     for verdict in _shown(run.chain_evaluations, screen):
         yield from _evaluations((verdict,), 0)
-    for nth, seq in enumerate(run.extra):
+    for nth, seq in enumerate(run.extra if _is_whole(screen) else ()):
         seen = f"{run.extra_labels[nth]}" if nth < len(run.extra_labels) else "a step that no behavior took"
         yield Row("+", _text(f"{seen} (step {seq})"), "·", "extra", "quiet")
 
 
 def _shown(verdicts: tuple[Verdict, ...], screen: Screen) -> tuple[Verdict, ...]:
-    if not screen.failed and screen.detail != 1:
-        return verdicts
-    return tuple(verdict for verdict in verdicts if verdict.status not in FINE)
+    whole = _is_whole(screen)
+    return tuple(verdict for verdict in verdicts if whole or verdict.status not in FINE)
+
+
+def _is_whole(screen: Screen) -> bool:
+    return not screen.failed and screen.detail != 1
 
 
 def _step(mark: str, step: BehaviorResult) -> Row:
