@@ -9,9 +9,10 @@ the step keeps the model's name.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 from urllib.parse import unquote
 
 from abs_replay import exact_json
@@ -20,6 +21,14 @@ from abs_replay.exact_json import Json
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _VERBS = frozenset({"get", "list", "find", "fetch", "search", "lookup", "read", "create", "update", "delete"})
+# RFC 9110 §9.3, in the words of those who name tools. A search is often a POST, so it is not here.
+_METHODS: Final[Mapping[str, frozenset[str]]] = {
+    "GET": frozenset({"get", "list", "fetch", "read", "show", "view"}),
+    "POST": frozenset({"create", "add", "place", "submit", "send", "book", "cancel", "update"}),
+    "PUT": frozenset({"update", "set", "replace", "change", "edit"}),
+    "PATCH": frozenset({"update", "set", "change", "edit", "modify"}),
+    "DELETE": frozenset({"delete", "remove", "cancel"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +40,43 @@ class Use:
     plain: bool
 
 
-def agreement(call: Call, use: Use) -> tuple[int, float]:
+def agreement(call: Call, use: Use) -> tuple[float, float]:
     """Say how surely a use carried out a call: (0, 0) not at all; compare as larger is surer."""
     named = names_agree(call.name, use.said.name) or names_agree(call.name, use.channel)
     kin = _kinship(call, use)
-    if not use.plain and exact_json.equal(_object(call.arguments), use.said.arguments):
-        return (6, kin) if named else (2, kin) if _object(call.arguments) else (0, 0)
-    asked = scalars(call.arguments)
-    there = carried(use)
-    if named:
-        return (5, kin) if asked & there else (4, kin) if not asked or not there else (0, 0)
-    if not use.plain:
+    if use.plain:
+        return _plain_agreement(call, use, named, kin)
+    if exact_json.equal(_object(call.arguments), use.said.arguments):
+        return (9, kin) if named else (2, kin) if _object(call.arguments) else (0, 0)
+    asked, there = scalars(call.arguments), carried(use)
+    if not named or (asked and there and not asked & there):
         return (0, 0)
-    if asked:
-        return (3, kin) if asked <= there else (2, kin) if asked & there else (0, 0)
-    return (1, kin) if kin else (0, 0)
+    return (8, kin) if asked & there else (7, kin)
+
+
+def _plain_agreement(call: Call, use: Use, named: bool, kin: float) -> tuple[float, float]:
+    """Score a plain HTTP call: what it carries says more than a name, which many calls of a channel
+    share (`list_orders` and `create_order` of "Orders"), and a verb that its method denies says less."""
+    asked, there = scalars(call.arguments), carried(use)
+    if asked and not asked & there:
+        score = 2 if named and not there else 0
+    elif asked:
+        score = (5 if asked <= there else 3) + named
+    else:
+        score = 2 if named else 1 if kin else 0
+    if not score:
+        return (0, 0)
+    suits = _suits(call, use)
+    return (score - (0.5 if suits < 0 else 0), kin + (suits > 0))
+
+
+def _suits(call: Call, use: Use) -> int:
+    """Say whether the verb in a call's name is the request's method: 1 it is, -1 it is another's."""
+    arguments = use.said.arguments
+    method = arguments.get("method") if isinstance(arguments, dict) else None
+    verbs = _split(call.name)
+    meant = {one for one, words in _METHODS.items() if words & verbs}
+    return 0 if not meant else 1 if method in meant else -1
 
 
 def same_use(left: Use, right: Use) -> bool:
@@ -75,8 +106,12 @@ def _kinship(call: Call, use: Use) -> float:
 
 @lru_cache(4096)
 def _words(text: str) -> frozenset[str]:
-    found = {word.casefold() for word in _WORD.findall(text)}
-    return frozenset(word.removesuffix("s") for word in found - _VERBS)
+    return frozenset(word.removesuffix("s") for word in _split(text) - _VERBS)
+
+
+@lru_cache(4096)
+def _split(text: str) -> frozenset[str]:
+    return frozenset(word.casefold() for word in _WORD.findall(text))
 
 
 def _object(value: Json) -> Json:

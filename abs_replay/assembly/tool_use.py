@@ -62,7 +62,7 @@ def _open(one: _Served, seen: Seen) -> bool:
     return one.asked.since <= seen.start and (told is None or seen.start <= told)
 
 
-def _rank(one: _Served, seen: Seen, use: Use) -> tuple[int, bool, float]:
+def _rank(one: _Served, seen: Seen, use: Use) -> tuple[float, bool, float]:
     if one.own:
         return (1 if _retries(one, seen, use) else 0), False, 0.0
     score, kin = agreement(one.asked.call, use)

@@ -14,7 +14,7 @@ from abs_replay.decoders.fields import parse_or_none
 from abs_replay.exchange import Exchange
 
 # Bumped when a decoder or the assembly gives another trace for the same bytes.
-DECODERS_VERSION: Final = "1"
+DECODERS_VERSION: Final = "2"
 
 
 class Decoder(Protocol):

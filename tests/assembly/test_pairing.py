@@ -79,3 +79,27 @@ def test_numbers_count_as_they_are_written_and_flags_do_not_count() -> None:
     assert agreement(Call("f", {"n": 7001}), rest("/x/7001"))[0] > 0
     assert scalars({"a": [True, None, "", " x "], "b": 1}) == {"x", "1"}
     assert carried(rest("/a/b", method="GET", q="c")) == {"a", "b", "c"}
+
+
+ORDERS_CALLS = {
+    "list_orders": Call("list_orders", {}),
+    "get_order": Call("get_order", {"order_id": "8"}),
+    "cancel_order": Call("cancel_order", {"order_id": "8"}),
+    "create_order": Call("create_order", {"item": "shoe", "n": 2}),
+}
+
+
+@pytest.mark.parametrize(
+    ("use", "name"),
+    [
+        (rest("/orders"), "list_orders"),
+        (rest("/orders/8"), "get_order"),
+        (rest("/orders/8", method="DELETE"), "cancel_order"),
+        (rest("/orders", method="POST", item="shoe", n=2), "create_order"),
+    ],
+)
+def test_what_a_plain_call_carries_and_its_method_go_before_a_name_like_the_channels(
+    use: Use, name: str
+) -> None:
+    surest = max(ORDERS_CALLS, key=lambda one: agreement(ORDERS_CALLS[one], use))
+    assert surest == name
