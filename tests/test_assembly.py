@@ -275,6 +275,30 @@ def test_parallel_calls_share_a_group_and_keep_their_answers_apart(wire: Wire) -
     assert answered == [("c1", {"n": 1}), ("c2", {"n": 2})]
 
 
+def test_calls_of_one_rest_channel_side_by_side_are_each_served_by_their_own_request(wire: Wire) -> None:
+    both = calls(
+        ("c1", "list_orders", {}), ("c2", "cancel_order", {"id": "8"}), ("c3", "create_order", {"n": "x"})
+    )
+    wire.llm([U1], both, 0)
+    wire.add(ORDERS, "/orders", {"n": "x"}, {"made": 1}, 20)
+    wire.add(ORDERS, "/orders/8", None, {"gone": 8}, 30, method="DELETE")
+    wire.get("/orders", [7, 8], 40)
+    wire.llm([U1, both, told("c1", [7]), told("c2", 8), told("c3", 1)], A1, 60)
+    served = {step.target: step.sources[1].at for step in wire.steps() if step.action == "calls"}
+    assert served == {
+        "list_orders": "tool:Orders GET /orders",
+        "cancel_order": "tool:Orders DELETE /orders/8",
+        "create_order": "tool:Orders POST /orders",
+    }
+
+
+def test_an_empty_answer_that_the_agent_passes_on_is_one_step(wire: Wire) -> None:
+    wire.agent([U1], said(""), 0, 100)
+    wire.llm([U1], said(""), 10, 50)
+    (_, reply) = wire.steps()
+    assert (reply.content, reply.visibility, len(reply.sources)) == ("", Visibility.USER, 2)
+
+
 def test_polls_are_one_call_that_answers_what_the_model_was_told(wire: Wire) -> None:
     call = calls(("c1", "make_report", {"customer": "K-77"}))
     wire.llm([U1], call, 0)

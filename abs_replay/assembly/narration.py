@@ -8,7 +8,7 @@ answered are shown in either case: an author writes about them.
 from abs_replay import exact_json
 from abs_replay.assembly.conversations import Conversation, Placed, Seen
 from abs_replay.assembly.drafts import Asked, Draft, Moment, moments
-from abs_replay.assembly.threads import plain, says_the_same
+from abs_replay.assembly.threads import holds, passes_on, plain, says_the_same
 from abs_replay.decoders import Call, Message, Turn
 from abs_replay.exact_json import Json
 from abs_replay.exchange import Role
@@ -125,7 +125,7 @@ class Narrator:
     def _prompt(self, message: Message, seen: Seen, source: Source, last: bool) -> None:
         """Find the user's words in a prompt; a prompt of the agent's own is internal."""
         for draft in reversed(self.drafts):
-            if draft.actor == "user" and _holds(message.content, draft.content):
+            if draft.actor == "user" and holds(message.content, draft.content):
                 draft.sources.append(source)
                 return
         if last:
@@ -193,7 +193,7 @@ class Narrator:
         for draft in [
             d for d in self.drafts if d.visibility is Visibility.INTERNAL and d.action == "responds"
         ]:
-            if draft.time >= seen.start and _holds(visible.content, draft.content):
+            if draft.time >= seen.start and passes_on(visible.content, draft.content):
                 self.drafts.remove(draft)
                 visible.sources += draft.sources
                 visible.model = visible.model or draft.model
@@ -281,14 +281,6 @@ def _is_void(turn: Turn) -> bool:
     """Say whether a reply broke off before it said anything."""
     reply = turn.reply
     return bool(turn.error and reply and plain(reply.content) is None and not reply.calls)
-
-
-def _holds(text: Json, part: Json) -> bool:
-    """Say whether content is, or carries, other content."""
-    text, part = plain(text), plain(part)
-    if isinstance(text, str) and isinstance(part, str):
-        return part in text
-    return part is not None and exact_json.equal(text, part)
 
 
 def _sum(left: Usage | None, right: Usage | None) -> Usage | None:

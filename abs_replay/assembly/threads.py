@@ -31,6 +31,19 @@ def plain(content: Json) -> Json:
     return content
 
 
+def passes_on(text: Json, part: Json) -> bool:
+    """Say whether an agent's words are, or carry, its model's; nothing is passed on as nothing."""
+    return holds(text, part) or (plain(text) is None and plain(part) is None)
+
+
+def holds(text: Json, part: Json) -> bool:
+    """Say whether content is, or carries, other content."""
+    text, part = plain(text), plain(part)
+    if isinstance(text, str) and isinstance(part, str):
+        return part in text
+    return part is not None and exact_json.equal(text, part)
+
+
 def opening(messages: Sequence[Message]) -> tuple[str, str] | None:
     """Give what histories that fit each other have in common at once: the first message, if it is words."""
     words = plain(messages[0].content) if messages and messages[0].role in ("user", "system") else None
