@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from abs_replay.cli.judge import answers_option, judge_of
 from abs_replay.errors import Problem, UsageError
 from abs_replay.exact_json import Json
 from abs_replay.reports import PAPER, REPORTS, Screen, render
@@ -40,6 +41,8 @@ class Options:
     output: Path | None
     strict_user: bool
     no_require_match: bool
+    judge_answers: Path | None
+    dry_run: bool
     ci: bool
 
 
@@ -62,6 +65,8 @@ FILE = click.Path(path_type=Path)
 @click.option("--output", type=FILE, help="Write the report to this file.")
 @click.option("--strict-user", is_flag=True, help="Fail where the user's words differ from the session's.")
 @click.option("--no-require-match", is_flag=True, help="Report behaviors without a step, but don't fail.")
+@answers_option
+@click.option("--dry-run", is_flag=True, help="Only say how many questions a judge would be asked.")
 @click.option("--ci", is_flag=True, help="Plain output: no colours, no questions, 100 columns.")
 def command(**options: object) -> int:
     """Judge stored traces by sessions: what the agent did, against what was expected.
@@ -70,6 +75,8 @@ def command(**options: object) -> int:
     abs grade order.abs.yaml                            what was recorded
     abs grade order.abs.yaml --baseline last            and what flipped since last time
     abs grade order.abs.yaml --traces trace.json        a file; no store is read or written
+    abs grade order.abs.yaml --dry-run --format json --output answers.json    to be filled in, and then:
+    abs grade order.abs.yaml --judge-answers answers.json
 
     The exit status is 0 when every session passed, 1 when not, 2 for wrong usage or an invalid document.
     """
@@ -88,13 +95,27 @@ def run(options: Options) -> int:
     settings = _settings(options)
     baseline = _baseline(options)
     selection = _select(options, documents)
+    if options.dry_run:
+        return _dry_run(documents, selection, settings, options)
     report = _report(documents, selection, grade(selection, settings))
     grading = _kept(report, documents, options)
     _print(grading.report, _compared(baseline, grading), options)
     return 0 if report.result is Result.PASSED else 1
 
 
+def _dry_run(documents: "Documents", selection: "Selection", settings: "Settings", options: Options) -> int:
+    from abs_replay.cli import dry_run
+    from abs_replay.grading import unanswered
+
+    warnings = _report(documents, selection, ()).warnings
+    found = unanswered(selection, settings)
+    _put_out(dry_run.written(found, options.format_, warnings), warnings, options)
+    return 0
+
+
 def _refuse_mixed(options: Options) -> None:
+    if options.dry_run and options.baseline:
+        raise UsageError("--dry-run judges nothing that --baseline could be compared with: leave one out")
     if options.baseline and options.format_ in ("junit", "github"):
         raise UsageError(f"--format {options.format_} has no place for what --baseline finds: use abs diff")
     if options.traces and (options.recording or options.since):
@@ -113,6 +134,7 @@ def _settings(options: Options) -> "Settings":
         variables=parse_variables(options.var),
         environment=os.environ,
         policy=Policy(strict_user=options.strict_user, require_match=not options.no_require_match),
+        judge=judge_of(options.judge_answers),
     )
 
 
@@ -221,12 +243,15 @@ def _compared(baseline: "Grading | None", grading: "Grading") -> "Comparison | N
 
 
 def _print(report: "Report", comparison: "Comparison | None", options: Options) -> None:
+    screen = None if options.output or options.ci else Screen.of(sys.stdout)
+    _put_out(_written(report, comparison, options.format_, screen), report.warnings, options)
+
+
+def _put_out(text: str, warnings: Sequence[Json], options: Options) -> None:
     from abs_replay.reports.cells import encodable
 
-    screen = None if options.output or options.ci else Screen.of(sys.stdout)
-    text = _written(report, comparison, options.format_, screen)
     if options.format_ != "json":
-        for warning in report.warnings:
+        for warning in warnings:
             click.echo(f"warning: {Problem(**warning)}", err=True)  # type: ignore[arg-type]
     if options.output is None:
         click.echo(encodable(text, sys.stdout.encoding), nl=False)

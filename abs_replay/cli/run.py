@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from abs_replay.cli.judge import answers_option, judge_of
 from abs_replay.errors import Problem, StoreError, UsageError
 from abs_replay.reports import REPORTS, Screen, render
 
 if TYPE_CHECKING:
     from abs_replay.cli.stage import Stage
     from abs_replay.exchange import Recording
+    from abs_replay.judgement import Judge
     from abs_replay.runner import RunOutcome
     from abs_replay.spec.configuration import Configuration
     from abs_replay.spec.loader import Documents
@@ -46,6 +48,7 @@ class Options:
     output: Path | None
     strict_user: bool
     no_require_match: bool
+    judge_answers: Path | None
     ci: bool
 
 
@@ -72,6 +75,7 @@ class Options:
 @click.option("--output", type=FILE, help="Write the report to this file.")
 @click.option("--strict-user", is_flag=True, help="Fail where the user's words differ from the session's.")
 @click.option("--no-require-match", is_flag=True, help="Report behaviors without a step, but don't fail.")
+@answers_option
 @click.option("--ci", is_flag=True, help="Plain output: no colours, no questions, 100 columns.")
 def command(**options: object) -> int:
     """Play the user's part of sessions against an agent, and judge what it did.
@@ -109,11 +113,12 @@ def run(options: Options) -> int:
     parts = plan(documents.sessions, options.filters, parse_variables(options.var), os.environ)
     if not parts:
         raise UsageError(f"nothing to run: no row has {' and '.join(options.filters)}")
+    judge = judge_of(options.judge_answers)
     store = _store(options)
     url = options.agent or (None if options.cassette else _default_agent(configuration))
     with open_stage(url, options.cassette, options.agent_format, options.timeout) as stage:
         played = _play(parts, stage, store)
-    report = _kept(_report(documents, played, stage.name, options), documents, played, store)
+    report = _kept(_report(documents, played, stage.name, options, judge), documents, played, store)
     _print(report, played.problems, options)
     return 0 if report.result is Result.PASSED and not played.problems else 1
 
@@ -193,7 +198,9 @@ def _excused(problems: list[str]) -> Iterator[None]:
 # -- grading and printing
 
 
-def _report(documents: "Documents", played: Played, name: str, options: Options) -> "Report":
+def _report(
+    documents: "Documents", played: Played, name: str, options: Options, judge: "Judge | None"
+) -> "Report":
     from abs_replay.grading import Settings, grade, select_given
     from abs_replay.scoring import Policy
     from abs_replay.verdicts import Report
@@ -203,6 +210,7 @@ def _report(documents: "Documents", played: Played, name: str, options: Options)
     settings = Settings(
         environment=os.environ,
         policy=Policy(strict_user=options.strict_user, require_match=not options.no_require_match),
+        judge=judge,
     )
     runs = tuple(
         replace(run, agent=name, row=part.row)
