@@ -55,6 +55,12 @@ def base_path(upstream: Upstream) -> str:
     return urlsplit(upstream.url).path.rstrip("/")
 
 
+def local_url(host: str, port: int) -> str:
+    """The URL under which this machine reaches a listener; a wildcard is reached on loopback."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def variable(channel: Channel) -> str:
     """The variable of a channel: `ABS_LLM_URL`, `ABS_TOOL_ORDER_MCP_URL`."""
     words = [channel.role.value] if channel.name == channel.role.value else [channel.role.value, channel.name]

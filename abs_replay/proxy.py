@@ -13,38 +13,48 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
+from h11 import EndOfMessage
+from h11._readers import ChunkedReader
 from mitmproxy import http, options, tls
 from mitmproxy.addonmanager import Loader
 from mitmproxy.addons import disable_h2c, next_layer, proxyserver, tlsconfig
 from mitmproxy.connection import Client
 from mitmproxy.master import Master
 from mitmproxy.net.http.url import hostport
+from mitmproxy.proxy.layers.http import _http1
 from mitmproxy.proxy.mode_specs import ProxyMode
 
-from abs_replay.channels import base_path
+from abs_replay.channels import base_path, local_url
 from abs_replay.errors import RecordingError, UsageError
 from abs_replay.exchange import Channel, Exchange, Headers, Outcome, Request, Response, Upstream
 from abs_replay.recorder import Tee
 
 MAX_BODY = 64 * 1024 * 1024
-WEBSOCKET = "the messages of a WebSocket are not kept"
 SETTLE_S = 0.15  # for the last answers and hang-ups of a program that has just ended
 OPTIONS: dict[str, object] = {
     "connection_strategy": "lazy",  # eager fires no hook for a refused upstream, and the client gets no 502
     "keep_host_header": True,  # the addon sets the upstream's, once it has noted the client's
     "upstream_cert": False,  # listeners speak plain HTTP: there is no certificate to imitate
     "http3": False,
-    "stream_large_bodies": None,
-    "store_streamed_bodies": False,
-    "body_size_limit": None,
-    "validate_inbound_headers": True,
-    "ssl_insecure": False,
     "tcp_timeout": 24 * 3600,  # the default cuts streams that are silent for ten minutes
 }
 
+
+class BodyReader(ChunkedReader):
+    """Drops trailers: mitmproxy raises on those of HTTP/1, and the client would wait for ever for the end."""
+
+    def __call__(self, buf: Any) -> Any:
+        event = super().__call__(buf)
+        return EndOfMessage() if isinstance(event, EndOfMessage) else event
+
+
+setattr(_http1, "ChunkedReader", BodyReader)  # noqa: B010
+
 type Keep = Callable[[Callable[[], Exchange]], None]
+type ChannelOf = Callable[[http.HTTPFlow], Channel]
 type Fields = tuple[tuple[bytes, bytes], ...]
 
 
@@ -65,9 +75,6 @@ class Noted:
         self.ended: float | None = None
         self.outcome, self.error = Outcome.COMPLETE, ""
 
-    def answered(self, response: http.Response) -> None:
-        self.response, self.response_fields = response, response.data.headers.fields
-
     def end(self, outcome: Outcome = Outcome.COMPLETE, error: str = "") -> None:
         self.ended, self.outcome, self.error = time.perf_counter(), outcome, error
 
@@ -85,9 +92,8 @@ class Noted:
 
     def _request(self) -> Request:
         method, target, version = (part.decode("latin-1") for part in self.line)
-        return Request(
-            method, target, _headers(self.fields), self.sent.body(), version, self.scheme, self.host
-        )
+        headers, body = _headers(self.fields), self.sent.body()
+        return Request(method, target, headers, body, version, self.scheme, self.host)
 
     def _response(self, data: http.ResponseData) -> Response:
         return Response(
@@ -112,11 +118,7 @@ class Tap:
     """
 
     def __init__(
-        self,
-        keep: Keep,
-        channel_of: Callable[[http.HTTPFlow], Channel],
-        max_body: int = MAX_BODY,
-        own_host: bool = False,
+        self, keep: Keep, channel_of: ChannelOf, max_body: int = MAX_BODY, own_host: bool = False
     ) -> None:
         self._keep, self._channel_of, self.max_body, self._own_host = keep, channel_of, max_body, own_host
         self._open: dict[str, Noted] = {}
@@ -138,11 +140,13 @@ class Tap:
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         noted = self._open.get(flow.id)
         if noted is not None and flow.response is not None:
-            noted.answered(flow.response)
+            noted.response, noted.response_fields = flow.response, flow.response.data.headers.fields
             flow.response.stream = noted.received
 
     def response(self, flow: http.HTTPFlow) -> None:
-        self._end(flow, Outcome.COMPLETE, WEBSOCKET if flow.websocket else "")
+        self._end(
+            flow, Outcome.COMPLETE, "the messages of a WebSocket are not kept" if flow.websocket else ""
+        )
 
     def error(self, flow: http.HTTPFlow) -> None:
         message = flow.error.msg if flow.error else ""
@@ -206,8 +210,8 @@ class Engine:
         self.tap = tap
         self._server = proxyserver.Proxyserver()  # type: ignore[no-untyped-call]
         self._master = Master(options.Options(mode=[]))
-        addons = (self._server, next_layer.NextLayer(), disable_h2c.DisableH2C(), UpstreamTls(), tap)
-        self._master.addons.add(*addons)  # type: ignore[no-untyped-call]
+        others = next_layer.NextLayer(), disable_h2c.DisableH2C(), UpstreamTls()
+        self._master.addons.add(self._server, *others, tap)  # type: ignore[no-untyped-call]
         trusted = os.environ.get("SSL_CERT_FILE")
         self._master.options.update(**OPTIONS, ssl_verify_upstream_trusted_ca=trusted)  # type: ignore[no-untyped-call]
         self._running = asyncio.create_task(self._master.run())
@@ -247,6 +251,8 @@ async def listening(
     taken, `UsageError` for an upstream that can not be one. One at a time in a process: mitmproxy's
     context is global.
     """
+    if port + len(upstreams) > 65536:
+        raise UsageError(f"{len(upstreams)} listeners from --port {port} on: there is no port above 65535")
     ports = range(port, port + len(upstreams)) if port else _free_ports(host, len(upstreams))
     modes = [_mode(upstream, host, number) for upstream, number in zip(upstreams, ports, strict=True)]
     channels = {m.full_spec: upstream.channel for m, upstream in zip(modes, upstreams, strict=True)}
@@ -254,7 +260,7 @@ async def listening(
     engine = Engine(tap)
     try:
         await engine.listen(modes)
-        origins = (_address(host, number) for number in ports)
+        origins = (local_url(host, number) for number in ports)
         yield {u.channel: origin + base_path(u) for u, origin in zip(upstreams, origins, strict=True)}
     finally:
         await engine.stop()
@@ -273,10 +279,12 @@ def _mode(upstream: Upstream, host: str, port: int) -> ProxyMode:
 def _free_ports(host: str, count: int) -> list[int]:
     """Ports that are free together: all are held until all are known."""
     with ExitStack() as held:
-        infos = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
-        sockets = [held.enter_context(socket.socket(infos[0][0])) for _ in range(count)]
-        for each in sockets:
-            each.bind(infos[0][4])
+        try:
+            family, _, _, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+            servers = (socket.create_server(address[:2], family=family) for _ in range(count))
+            sockets = [held.enter_context(server) for server in servers]
+        except OSError as error:
+            raise RecordingError(f"can not listen on {host}: {error.strerror}; name another host") from error
         return [each.getsockname()[1] for each in sockets]
 
 
@@ -284,12 +292,6 @@ def _not_listening(mode: ProxyMode, error: Exception | None) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return f"port {mode.custom_listen_port} is taken: say --port N for other ones, 0 for any free ones"
     return f"can not listen on {mode.custom_listen_host}:{mode.custom_listen_port}: {error}"
-
-
-def _address(host: str, port: int) -> str:
-    """The URL under which this machine reaches a listener; a wildcard is reached on loopback."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 async def _until(reached: Callable[[], bool], seconds: float) -> None:

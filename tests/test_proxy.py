@@ -210,6 +210,21 @@ def test_a_chunked_request_is_noted_piece_by_piece() -> None:
     asyncio.run(case())
 
 
+async def trailing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+    writer.write(SSE + chunk(b"data: one\n\n") + b"0\r\nx-checksum: 1\r\n\r\n")
+
+
+def test_an_answer_with_trailers_ends_for_the_client_as_for_us() -> None:
+    async def case() -> None:
+        async with recording(trailing) as proxy, httpx.AsyncClient(timeout=5) as client:
+            for _ in range(2):  # and the connection is good for another one
+                assert (await client.get(proxy.base)).text == "data: one\n\n"
+                seen = await proxy.exchange()
+                assert (seen.outcome, seen.error) == (Outcome.COMPLETE, None)
+
+    asyncio.run(case())
+
+
 def test_a_client_that_hangs_up_leaves_what_had_come() -> None:
     async def case() -> None:
         async with recording(endless) as proxy, httpx.AsyncClient() as client:
@@ -370,6 +385,26 @@ def test_a_taken_port_is_named() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(RecordingError, match=f"port {port} is taken"):
             asyncio.run(case(port))
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "said"),
+    [
+        ("192.0.2.1", 0, "can not listen on 192.0.2.1: "),
+        ("no-such-host.invalid", 0, "can not listen on no-such-host.invalid: "),
+        ("127.0.0.1", 65535, "2 listeners from --port 65535 on: there is no port above 65535"),
+    ],
+)
+def test_where_nothing_can_listen_is_said_in_a_line(host: str, port: int, said: str) -> None:
+    async def case() -> None:
+        upstreams = [parse_upstream(role, "http://localhost:1") for role in (Role.AGENT, Role.LLM)]
+        async with listening(upstreams, lambda _: None, host=host, port=port):
+            raise AssertionError
+
+    with pytest.raises((RecordingError, UsageError)) as raised:
+        asyncio.run(case())
+    assert str(raised.value).startswith(said)
+    assert "\n" not in str(raised.value)
 
 
 def test_upstreams_take_consecutive_ports_and_one_host_may_have_several() -> None:
