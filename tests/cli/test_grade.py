@@ -383,3 +383,47 @@ def test_a_terminal_that_knows_only_ascii_gets_no_traceback(abs_: Calls, tmp_pat
 
     assert (table.returncode, table.stderr) == (0, b"")
     assert json.loads(written.stdout)["passed"] is True
+
+
+def test_annotations_stand_at_the_line_of_the_session_file(
+    abs_: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+
+    status, out, _ = abs_("grade", "fee.abs.yaml", "--traces", "paid.trace.json", "--format", "github")
+
+    assert status == 1
+    assert out.startswith('::error file=fee.abs.yaml,line=8,title=Entrance fee%3A contains "free"::')
+    assert out.endswith("abs: failed: 0 of 1 session passed, 2 checks failed, 0 undecided\n")
+
+
+def test_a_saved_report_gives_the_annotations_of_the_grading(abs_: Calls) -> None:
+    call = ("grade", "fee.abs.yaml", "--traces", "paid.trace.json", "--format")
+    _, out, _ = abs_(*call, "github")
+    abs_(*call, "json", "--output", "r.json")
+
+    assert abs_("report", "r.json", "--format", "github") == (0, out, "")
+
+
+def test_ci_is_plain_also_in_a_terminal(abs_: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    call = ("grade", "fee.abs.yaml", "--traces", "paid.trace.json")
+    _, piped, _ = abs_(*call)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    assert "\x1b[" in abs_(*call)[1]
+    assert abs_(*call, "--ci")[1] == piped
+
+
+def test_what_flipped_stands_in_markdown_and_is_refused_where_it_has_no_place(abs_: Calls) -> None:
+    call = ("grade", "fee.abs.yaml", "--traces", "free.trace.json")
+    abs_(*call, "--format", "json", "--output", "before.json")
+    after = (*call, "--var", "day=Monday", "--baseline", "before.json", "--format")
+
+    _, out, _ = abs_(*after, "markdown")
+    refused = abs_(*after, "junit")
+
+    assert "```text\nbefore.json → now: 1 flipped" in out
+    assert (refused[0], refused[1]) == (2, "")
+    assert "--format junit has no place for what --baseline finds" in refused[2]

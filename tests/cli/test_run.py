@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -239,6 +240,17 @@ def test_the_report_goes_to_a_file_where_one_is_named(project: Path, run: Abs) -
 
     assert (status, out) == (0, "")
     assert json.loads((project / "r.json").read_text())["result"] == "passed"
+
+
+def test_ci_systems_get_their_formats_with_each_row_under_its_own_name(project: Path, run: Abs) -> None:
+    with listening(greet) as (url, _):
+        _, junit, _ = run(*GREETING, "--agent", url, "--no-store", "--ci", "--format", "junit")
+        _, github, _ = run(*GREETING, "--agent", url, "--no-store", "--ci", "--format", "github")
+
+    suites = ElementTree.fromstring(junit)
+    names = [suite.findall("testcase")[0].attrib["classname"] for suite in suites]
+    assert [name.split(" row ")[1] for name in names] == [str(nth) for nth in range(len(suites))]
+    assert github.startswith("abs: passed: ")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ ANY_SCREEN = [
 TEXT = st.text(max_size=20) | st.sampled_from(
     ["`", "|", "\x00\ud800\ufffe", "::error::", "</x>", "\r\n", "@a #1"]
 )
-VERDICTS = st.deferred(
+VERDICTS: st.SearchStrategy[Verdict] = st.deferred(
     lambda: st.builds(
         Verdict,
         at=TEXT,
