@@ -149,16 +149,26 @@ def _create(path: Path) -> None:
 def _connect(path: Path, read_only: bool, patience: float) -> DuckDBPyConnection:
     import duckdb
 
-    deadline = time.monotonic() + patience
+    deadline, name = time.monotonic() + patience, _utf8(path)
     while True:
         try:
-            return duckdb.connect(path, read_only=read_only, config=SETTINGS)
+            return duckdb.connect(name, read_only=read_only, config=SETTINGS)
         except duckdb.Error as error:
             if not (holder := _holder(str(error))):
                 raise
             if time.monotonic() >= deadline:
                 raise _locked(path, holder) from error
         time.sleep(RETRY)
+
+
+def _utf8(path: Path) -> str:
+    """The path as DuckDB needs it: UTF-8, whatever the locale's encoding has Python make of its bytes."""
+    try:
+        return os.fsencode(path).decode()
+    except UnicodeDecodeError as error:
+        raise StoreError(
+            f"store {path} can not be used: its name is no UTF-8; name another with --store"
+        ) from error
 
 
 def _locked(path: Path, holder: str) -> StoreLocked:
@@ -201,11 +211,12 @@ def _explaining(path: Path) -> Iterator[None]:
     except duckdb.ProgrammingError:
         raise  # our own SQL is wrong: a bug
     except duckdb.Error as error:
-        raise StoreError(f"store {path} can not be used: {_first_line(str(error))}") from error
+        what = _first_line(str(error))
+        raise StoreError(f"store {path} can not be used: {what}; name another with --store") from error
 
 
 def _first_line(message: str) -> str:
     line = message.strip().splitlines()[0] if message.strip() else "DuckDB says nothing more"
     if "not a valid DuckDB database file" in line:
-        return "it is no DuckDB file; name another with --store"
+        return "it is no DuckDB file"
     return re.sub(r"^\w+(?: \w+)? Error: ", "", line)

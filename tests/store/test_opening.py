@@ -98,6 +98,24 @@ def test_a_damaged_store_is_said_in_one_line(tmp_path: Path) -> None:
     assert message(Store(path).recordings).startswith(f"store {path} can not be used: ")
 
 
+def test_a_name_that_is_no_ascii_is_opened_in_any_locale(tmp_path: Path) -> None:
+    path = tmp_path / "ü 😀.duckdb"
+    Store(path).begin(Recording("r", "x", 1.0))
+    program = (
+        "import sys; from pathlib import Path; from abs_replay.store import Store;"
+        "print(Store(Path(sys.argv[1])).recording('r').name)"
+    )
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-c", program, str(path)]
+    result = subprocess.run(command, capture_output=True, env=os.environ | ascii_only, check=False)
+    assert (result.stdout, result.stderr) == (b"x\n", b"")
+
+
+def test_a_name_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="its name is no UTF-8"):
+        Store(tmp_path / "a\udcff.duckdb").begin(Recording("r", "x", 1.0))
+
+
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     assert "is a directory" in message(Store(tmp_path).recordings).lower()
     assert "is a directory" in message(lambda: Store(tmp_path).append("r", [])).lower()
