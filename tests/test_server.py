@@ -31,6 +31,7 @@ from abs_replay.exchange import (
     Upstream,
 )
 from abs_replay.player import Miss, Player
+from abs_replay.player.miss import explain
 from abs_replay.server import ReplayServer
 
 LLM, TOOL = Channel(Role.LLM, "openai"), Channel(Role.TOOL, "orders")
@@ -391,6 +392,21 @@ def test_many_clients_at_once_each_get_their_own_answer(serve: Serve) -> None:
         return [response.text for response in responses]
 
     assert asyncio.run(get_all()) == [str(n) for n in reversed(range(200))]
+
+
+def test_what_can_not_be_read_is_a_miss(serve: Serve) -> None:
+    misses: list[Miss] = []
+    server = serve(tool("/x", Response(200)), on_miss=misses.append)
+    host, _, port = url(server).removeprefix("http://").partition(":")
+    for sent in (
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00",
+        b"GET /%s HTTP/1.1\r\n\r\n",
+    ):
+        with closing(socket.create_connection((host, int(port)), timeout=5)) as connection:
+            connection.sendall(sent.replace(b"%s", b"x" * 100_000))
+            assert connection.recv(100).startswith(b"HTTP/1.1 400")
+    assert [explain(miss, ()).split(" that")[0] for miss in misses] == ["something on tool:orders"] * 3
 
 
 def test_a_request_that_breaks_off_asks_nothing(serve: Serve) -> None:

@@ -27,6 +27,7 @@ class Reason(StrEnum):
     UNKNOWN = "unknown"  # nobody recorded it
     USED_UP = "used_up"  # recorded, and played as often as recorded
     AMBIGUOUS = "ambiguous"  # several recorded ones with different answers fit equally
+    UNREADABLE = "unreadable"  # no HTTP/1.1: TLS, HTTP/2, or a path too long
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,10 @@ class Player:
             return self._take(number, group, request, state)
         assert form is not None
         return self._play_alike(request, channel, form, state)
+
+    def unreadable(self, channel: Channel) -> Miss:
+        """Count what came on a channel and was no request."""
+        return self._miss(Miss(Reason.UNREADABLE, Request("", ""), channel))
 
     def summary(self) -> Summary:
         """Say what was used, what never was (but for refused channels), and what was missed."""

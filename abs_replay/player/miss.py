@@ -25,6 +25,8 @@ def explain(miss: Miss, exchanges: Sequence[Exchange]) -> str:
 
 def _asked(miss: Miss) -> str:
     request = miss.request
+    if miss.reason is Reason.UNREADABLE:
+        return f"something on {miss.channel} that is no HTTP/1.1 request: TLS, HTTP/2, or a path too long"
     why = {
         Reason.UNKNOWN: "nobody recorded this request",
         Reason.USED_UP: f"recorded {_times(miss.recorded)}, and all were played",

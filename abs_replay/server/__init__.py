@@ -63,6 +63,12 @@ class App:
             ready = self._replies[played.number] = reply(played.exchange, played.response)
         return ready
 
+    def refuse(self, port: int) -> None:
+        """Count as missed what the HTTP parser has refused already."""
+        miss = self._player.unreadable(self.channels[port])
+        if self._on_miss is not None:
+            self._on_miss(miss)
+
     async def _send_miss(self, miss: Miss, send: Send) -> None:
         if self._on_miss is not None:
             self._on_miss(miss)
@@ -126,11 +132,17 @@ async def _send_all(send: Send, status: int, content_type: str, body: bytes) -> 
 
 
 class _Protocol(HttpToolsProtocol):
-    """Uvicorn's protocol, which also lets the application end a connection in the middle."""
+    """Uvicorn's protocol, which lets the application end a connection, and know what could not be read."""
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.scope["abs.close"] = self.transport.close  # type: ignore[typeddict-unknown-key]
+
+    def send_400_response(self, msg: str) -> None:
+        super().send_400_response(msg)
+        application = self.config.loaded_app
+        if isinstance(application, App) and self.server is not None and self.server[1] is not None:
+            application.refuse(self.server[1])
 
 
 class _Server(uvicorn.Server):
