@@ -10,21 +10,64 @@ from abs_replay.reports.boxes import painted
 from abs_replay.reports.cells import cut, escaped, right
 
 GAP = "  "
+IDS = ("ID", "RECORDING", "TRACE")
+LEAST_ID = 8  # cells; whoever reads an id back takes its beginning
+LEAST_LAST = 24  # cells of the last column, which may be cut
+# Left out one after the other where a screen is too narrow for all.
+SPARE = (
+    *("SENT", "GOT", "SIZE", "TOOK", "LENGTH", "RECORDING", "STARTED", "OUTCOME", "SESSION"),
+    *("CHANNEL", "TRACES", "MADE", "RUNS"),
+)
 
 
 def columns(headings: Sequence[str], rows: Sequence[Sequence[str]], screen: Screen | None) -> str:
     """A heading and a line a row; a heading that ends in `>` makes its column stand on the right.
 
-    Control characters are escaped. Lines are cut to the screen, but whole where there is none.
+    Control characters are escaped. Lines fit the screen: ids are shortened, spare columns left out, the
+    rest is cut. Where there is no screen, all is whole.
     """
     names = [heading.rstrip(">") for heading in headings]
     cells = [names, *([escaped(cell) for cell in row] for row in rows)]
-    widths = [max(cell_len(row[index]) for row in cells) for index in range(len(headings))]
+    widths = _widths(cells)
+    if screen is not None and sum(widths) + len(GAP) * (len(widths) - 1) > screen.width:
+        cells = _shortened(cells)
+        shown = _that_fit(names, _widths(cells), screen.width)
+        cells = [[row[index] for index in shown] for row in cells]
+        headings, widths = [headings[index] for index in shown], _widths(cells)
     lines = [_line(row, widths, headings) for row in cells]
     if screen is not None:
         lines = [cut(line, screen.width) for line in lines]
         lines[0] = painted(lines[0], "quiet", screen.colour)
     return "".join(f"{line}\n" for line in lines)
+
+
+def _widths(cells: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+
+
+def _shortened(cells: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The cells with the shortest beginnings of ids that tell them apart."""
+    made = []
+    for name, *values in zip(*cells, strict=True):
+        length = LEAST_ID
+        while name in IDS and len({value[:length] for value in values}) < len(set(values)):
+            length += 1
+        made.append([name, *(value[:length] if name in IDS else value for value in values)])
+    return [list(row) for row in zip(*made, strict=True)]
+
+
+def _that_fit(names: Sequence[str], widths: Sequence[int], width: int) -> list[int]:
+    """The columns that are shown."""
+    shown = list(range(len(names)))
+    for spare in SPARE:
+        *others, last = shown
+        least = (
+            sum(widths[index] for index in others) + min(widths[last], LEAST_LAST) + len(GAP) * len(others)
+        )
+        if least <= width:
+            break
+        shown = [index for index in shown if names[index] != spare]
+    return shown
 
 
 def _line(row: Sequence[str], widths: Sequence[int], headings: Sequence[str]) -> str:

@@ -43,6 +43,8 @@ def command(kind: str, recording: str | None, store: Path | None, format_: str) 
     abs ls exchanges --recording last            what was said on the wire
     abs ls traces                                conversations; derived now if they were not yet
     abs ls gradings --format json                for a script
+
+    A narrow screen shows fewer columns and the beginnings of ids, which every command takes; a pipe gets all.
     """
     from abs_replay.cli.columns import columns
     from abs_replay.reports import Screen

@@ -20,6 +20,27 @@ def test_lines_are_cut_to_the_screen_and_the_heading_is_dim() -> None:
     assert shown == "\x1b[2mID  WORDS\x1b[0m\na   many wo…\n"
 
 
+HEADINGS = ("ID", "STARTED", "STATUS>", "SENT>", "REQUEST")
+ROWS = [
+    ("be75ff14-befb-41f9", "2026-11-30 15:44:20", "200", "0 B", "GET /v1/a"),
+    ("be75ff14-1111-41f9", "2026-11-30 15:44:21", "–", "12 B", "POST /v1/a/very/long/path"),
+]
+
+
+def test_a_narrow_screen_shows_the_beginnings_of_ids_and_leaves_out_what_it_can_spare() -> None:
+    assert columns(HEADINGS, ROWS, Screen(48, colour=False)) == (
+        "ID          STATUS  REQUEST\n"
+        "be75ff14-b     200  GET /v1/a\n"
+        "be75ff14-1       –  POST /v1/a/very/long/path\n"
+    )
+
+
+def test_a_wide_screen_and_a_pipe_show_everything() -> None:
+    whole = columns(HEADINGS, ROWS, None)
+    assert columns(HEADINGS, ROWS, Screen(100, colour=False)) == whole
+    assert all(cell in whole for row in (HEADINGS[:2], *ROWS) for cell in row)
+
+
 def test_control_characters_are_escaped() -> None:
     assert columns(("ID",), [("\x1b[31mred\n",)], None) == "ID\n\\x1b[31mred\\n\n"
 
