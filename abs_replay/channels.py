@@ -39,14 +39,17 @@ def _usual_name(role: Role, host: str) -> str:
 
 
 def distinct(upstreams: Sequence[Upstream]) -> tuple[Upstream, ...]:
-    """Refuse two channels of one role and name; they could not be told apart in replay."""
-    seen: set[Channel] = set()
+    """Refuse two channels of one role and name, or of one variable: a program could not tell them apart."""
+    seen: dict[str, Channel] = {}
     for upstream in upstreams:
-        if upstream.channel in seen:
+        channel, name = upstream.channel, variable(upstream.channel)
+        if seen.get(name) == channel:
+            raise UsageError(f"two channels are called {channel}: name them, --{channel.role} NAME=URL")
+        if name in seen:
             raise UsageError(
-                f"two channels are called {upstream.channel}: name them, --{upstream.channel.role} NAME=URL"
+                f"{seen[name]} and {channel} would both be {name}: name one otherwise, in letters A to Z"
             )
-        seen.add(upstream.channel)
+        seen[name] = channel
     return tuple(upstreams)
 
 

@@ -39,6 +39,14 @@ def test_two_channels_of_one_name_are_refused() -> None:
         distinct(twice)
 
 
+@pytest.mark.parametrize(("one", "other"), [("Order API", "order-api"), ("日本", "中文")])
+def test_two_channels_of_one_variable_are_refused(one: str, other: str) -> None:
+    both = [parse_upstream(Role.TOOL, f"{name}=http://h") for name in (one, other)]
+
+    with pytest.raises(UsageError, match=f"tool:{one} and tool:{other} would both be ABS_TOOL"):
+        distinct(both)
+
+
 def test_a_listener_keeps_the_path_of_its_upstream() -> None:
     assert base_path(Upstream(LLM, "http://h:1/v1/")) == "/v1"
 
