@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from abs_replay.decoders import chat_contract, mcp, openai_chat, rest
 from abs_replay.decoders.content import request_content
 from abs_replay.decoders.events import Call, Decoded, Message, ToolUse, Turn
-from abs_replay.decoders.fields import parse_or_none
+from abs_replay.decoders.fields import fault
 from abs_replay.exchange import Exchange
 
 # Bumped when a decoder or the assembly gives another trace for the same bytes.
@@ -57,9 +57,8 @@ def _unclaimed(exchange: Exchange) -> str:
     what = f"no decoder claims {request.method} {request.path} on {exchange.channel}"
     if not content.data:
         return f"{what}: it has no body"
-    if parse_or_none(content.data) is None:
-        return "; ".join([f"{what}: its body is no JSON", *content.remarks])
-    return what
+    wrong = fault(content.data)
+    return what if wrong is None else "; ".join([f"{what}: its body is no JSON ({wrong})", *content.remarks])
 
 
 __all__ = [

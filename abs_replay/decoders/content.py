@@ -8,12 +8,15 @@ Codings: https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, Final, Protocol
 
 from abs_replay.exchange import Body, Exchange, Headers, header
 
-LARGEST: Final = 256 * 1024 * 1024  # bytes; what unpacks to more is a bomb, and is kept as it came
+LARGEST: Final = 128 * 1024 * 1024  # bytes; what unpacks to more is a bomb, and is kept as it came
+_STEP: Final = 1024  # bytes unpacked at once, so that what precedes a broken place is kept
+_ROOM: Final = 1024 * 1024  # bytes that one step may give: brotli packs 600 kB in one
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 
@@ -53,6 +56,13 @@ def _content(headers: Headers, body: Body) -> Content:
 
 def unpack(coding: str, data: bytes) -> Content:
     """Undo a content-encoding header's codings, the last one first."""
+    if not coding and not data.startswith(_GZIP):
+        return Content(data)
+    return _unpacked(coding, data)
+
+
+@lru_cache(2)  # several decoders look at one request and one response
+def _unpacked(coding: str, data: bytes) -> Content:
     names = [name.strip().lower() for name in coding.split(",") if name.strip()]
     content = Content(data)
     for name in reversed(names):
@@ -87,74 +97,95 @@ class _Broken(Exception):
     """Bytes that are not what their header says."""
 
 
+class _Bomb(_Broken):
+    """Bytes that are, and would take the memory."""
+
+
 def _gunzip(data: bytes) -> tuple[bytes, bool]:
     """Unpack every member of a gzip body."""
-    plain = bytearray()
-    while data.startswith(_GZIP):
-        part, whole, data = _inflate(data, zlib.MAX_WBITS | 16)
-        plain += part
-        if not whole:
-            return bytes(plain), False
-        if len(plain) > LARGEST:
-            raise _Broken("unpacks to too much")
-    return bytes(plain), True
+    plain, at, whole = bytearray(), 0, True
+    while whole and data.startswith(_GZIP, at):
+        whole, at = _inflate(plain, data, zlib.MAX_WBITS | 16, at)
+    return bytes(plain), whole
 
 
 def _deflate(data: bytes) -> tuple[bytes, bool]:
     """Unpack `deflate`, which is zlib by the book and raw by some servers (RFC 9110 §8.4.1.2)."""
-    try:
-        plain, whole, _ = _inflate(data, zlib.MAX_WBITS)
-    except _Broken:
-        plain, whole, _ = _inflate(data, -zlib.MAX_WBITS)
-    return plain, whole
-
-
-def _inflate(data: bytes, window: int) -> tuple[bytes, bool, bytes]:
-    """Unpack one member: its bytes, whether it was whole, and what stands behind it."""
-    machine = zlib.decompressobj(window)
     plain = bytearray()
     try:
-        # In small steps, so that what precedes a broken place is kept.
-        for start in range(0, len(data), 1024):
-            piece = machine.unconsumed_tail + data[start : start + 1024]
+        whole, _ = _inflate(plain, data, zlib.MAX_WBITS)
+    except _Bomb:
+        raise
+    except _Broken:
+        plain.clear()
+        whole, _ = _inflate(plain, data, -zlib.MAX_WBITS)
+    return bytes(plain), whole
+
+
+def _inflate(plain: bytearray, data: bytes, window: int, at: int = 0) -> tuple[bool, int]:
+    """Unpack one member that starts at a byte; say whether it was whole, and where it ended."""
+    machine = zlib.decompressobj(window)
+    try:
+        for start in range(at, len(data), _STEP):
+            piece = data[start : start + _STEP]
             plain += machine.decompress(piece, LARGEST + 1 - len(plain))
+            _bound(plain)
             if machine.eof:
-                return bytes(plain), True, machine.unused_data + data[start + 1024 :]
-            if len(plain) > LARGEST:
-                raise _Broken("unpacks to too much")
+                return True, start + len(piece) - len(machine.unused_data)
     except zlib.error as error:
         if not plain:
             raise _Broken(str(error)) from None
-    return bytes(plain), False, b""
+    return False, len(data)
+
+
+def _bound(plain: bytearray) -> None:
+    if len(plain) > LARGEST:
+        raise _Bomb("unpacks to too much")
 
 
 def _brotli(data: bytes) -> tuple[bytes, bool]:
     brotli = import_module("brotli")
     machine = brotli.Decompressor()
-    return _stream(machine.process, lambda: bool(machine.is_finished()), brotli.error, data)
+    if not hasattr(machine, "can_accept_more_data"):
+        raise ImportError("before 1.2, a kilobyte may unpack to all the memory there is")
+
+    def feed(piece: bytes) -> bytes:
+        return bytes(machine.process(piece, output_buffer_limit=_ROOM))
+
+    return _stream(feed, machine.can_accept_more_data, machine.is_finished, brotli.error, data)
 
 
 def _zstd(data: bytes) -> tuple[bytes, bool]:
     zstd = import_module("backports.zstd")
     machine = zstd.ZstdDecompressor()
-    return _stream(machine.decompress, lambda: bool(machine.eof), zstd.ZstdError, data)
+
+    def feed(piece: bytes) -> bytes:
+        return bytes(machine.decompress(piece, _ROOM))
+
+    return _stream(feed, lambda: machine.needs_input, lambda: machine.eof, zstd.ZstdError, data)
 
 
 def _stream(
-    feed: Callable[[bytes], bytes], ended: Callable[[], bool], broken: Any, data: bytes
+    feed: Callable[[bytes], bytes],
+    hungry: Callable[[], bool],
+    ended: Callable[[], bool],
+    broken: Any,
+    data: bytes,
 ) -> tuple[bytes, bool]:
+    """Unpack step by step; a machine that is not hungry has more to give of what it got."""
     plain = bytearray()
-    for start in range(0, len(data), 1024):
-        try:
-            plain += feed(data[start : start + 1024])
-        except broken as error:
-            if plain:
-                break
+    try:
+        for start in range(0, len(data), _STEP):
+            plain += feed(data[start : start + _STEP])
+            while not ended() and not hungry():
+                _bound(plain)
+                plain += feed(b"")
+            _bound(plain)
+            if ended():
+                return bytes(plain), True
+    except broken as error:
+        if not plain:
             raise _Broken(str(error)) from None
-        if ended():
-            return bytes(plain), True
-        if len(plain) > LARGEST:
-            raise _Broken("unpacks to too much")
     return bytes(plain), False
 
 

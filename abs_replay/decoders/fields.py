@@ -1,6 +1,7 @@
 """Look into JSON of unknown shape: a wrong type reads as absent, and nothing raises."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from abs_replay import exact_json
@@ -15,31 +16,56 @@ def parse(text: str | bytes) -> Any:
         value = exact_json.loads(text)
     except RecursionError:
         raise ValueError("nested too deep") from None
-    if _depth_exceeds(value, _DEEPEST):
+    # What opens no more objects and lists than that can not nest them deeper; most texts are short.
+    if _opened(text) > _DEEPEST and _depth_exceeds(value, _DEEPEST):
         raise ValueError("nested too deep")
     return value
 
 
+def _opened(text: str | bytes) -> int:
+    if isinstance(text, bytes):
+        return text.count(b"{") + text.count(b"[")
+    return text.count("{") + text.count("[")
+
+
 def _depth_exceeds(value: Any, limit: int) -> bool:
-    level = [value]
+    level = [value] if isinstance(value, dict | list) else []
     for _ in range(limit):
+        if not level:
+            return False
         level = [
             item
             for outer in level
-            if isinstance(outer, dict | list)
-            for item in (outer.values() if isinstance(outer, dict) else outer)
+            for item in (outer.values() if type(outer) is dict else outer)
+            if type(item) is dict or type(item) is list
         ]
-        if not level:
-            return False
-    return True
+    return bool(level)
 
 
 def parse_or_none(text: str | bytes) -> Any:
-    """Parse JSON, or give None for what is none."""
+    """Parse JSON, or give None for what is none. What it gives may be shared: change nothing in it."""
+    return _body(text) if isinstance(text, bytes) else _parsed(text)
+
+
+def _parsed(text: str | bytes) -> Any:
     try:
         return parse(text)
     except ValueError:
         return None
+
+
+_body = lru_cache(2)(_parsed)  # several decoders look at one request and one response
+
+
+def fault(text: str | bytes) -> str | None:
+    """Say what keeps a text from being JSON, or None where it is JSON."""
+    try:
+        parse(text)
+    except UnicodeDecodeError as error:
+        return f"not UTF-8 at byte {error.start}"
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def structure(text: str) -> Json:

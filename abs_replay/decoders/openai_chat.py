@@ -12,7 +12,7 @@ from abs_replay.decoders import chat_messages, sse
 from abs_replay.decoders.content import Content, request_content, response_content
 from abs_replay.decoders.events import Decoded, Message, Turn
 from abs_replay.decoders.failures import failure
-from abs_replay.decoders.fields import count, error_text, items, obj, parse_or_none, text
+from abs_replay.decoders.fields import count, error_text, fault, items, obj, parse_or_none, text
 from abs_replay.exchange import Exchange, Outcome, Role, header
 from abs_replay.trace import Usage
 
@@ -64,7 +64,7 @@ def _plain(
     model = text(obj(body).get("model")) or text(request.get("model"))
     usage = _usage(obj(body).get("usage"))
     if choice is None:
-        error = error_text(body) or ("the answer has no choices" if obj(body) else "the answer is no JSON")
+        error = error_text(body) or _no_choices(content)
         return Decoded("openai_chat", Turn(history, None, model, usage, error), remarks=remarks)
     finish = text(choice.get("finish_reason"))
     message = obj(choice.get("message"))
@@ -74,6 +74,11 @@ def _plain(
         return Decoded("openai_chat", turn, remarks=remarks)
     reply = chat_messages.message(message, "response.choices[0].message")
     return Decoded("openai_chat", Turn(history, reply, model, usage), remarks=remarks + _ending(finish))
+
+
+def _no_choices(content: Content) -> str:
+    wrong = fault(content.data) if content.data else "it is empty"
+    return f"the answer is no JSON ({wrong})" if wrong else "the answer has no choices"
 
 
 def _first(choices: list[Any]) -> Mapping[str, Any] | None:

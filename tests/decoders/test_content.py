@@ -1,6 +1,7 @@
 """Content codings: whole, cut short, lied about, and never an exception."""
 
 import gzip
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from importlib import import_module
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abs_replay.decoders.content import Content, request_content, unpack
+from abs_replay.decoders.content import LARGEST, Content, request_content, unpack
 from abs_replay.exchange import Body, Channel, Exchange, Request, Role
 
 TEXT = b'{"content": "' + bytes(range(32, 127)) * 40 + b'"}'
@@ -22,7 +23,7 @@ def raw_deflate(data: bytes) -> bytes:
 
 
 def brotli(data: bytes) -> bytes:
-    packed: bytes = pytest.importorskip("brotli").compress(data)
+    packed: bytes = pytest.importorskip("brotli").compress(data, quality=2)
     return packed
 
 
@@ -83,6 +84,24 @@ def test_a_body_kept_cut_says_so() -> None:
     request = Request("POST", "/", body=Body(b"{", size=70))
     exchange = Exchange("x", Channel(Role.LLM, "llm"), 0, request)
     assert request_content(exchange).remarks == ("kept cut at 1 of 70 bytes",)
+
+
+@pytest.mark.parametrize("name", ["gzip", "deflate", "brotli", "zstd"])
+def test_a_bomb_is_kept_as_it_came_and_takes_no_more_memory_than_the_limit(name: str) -> None:
+    coding, pack = PACKERS[name]
+    bomb = pack(bytes(LARGEST * 2))
+    tracemalloc.start()
+    content = unpack(coding, bomb)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert content.data == bomb
+    assert content.remarks[0].endswith("unpacks to too much; the body is kept as it came")
+    assert peak < LARGEST * 1.5
+
+
+def test_many_small_gzip_members_take_time_in_proportion() -> None:
+    packed = gzip.compress(b"x") * 100_000  # quadratic: over a minute
+    assert unpack("gzip", packed) == Content(b"x" * 100_000)
 
 
 @given(st.sampled_from(["gzip", "deflate", "br", "zstd", "gzip, br", "what"]), st.binary(max_size=200))

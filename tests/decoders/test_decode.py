@@ -100,7 +100,7 @@ def test_json_nested_beyond_reason_is_kept_as_undecoded() -> None:
     decoded = decode(Exchange("x", Channel(Role.LLM, "m"), 0, request))
     assert decoded.protocol is None
     assert decoded.reason
-    assert decoded.reason.endswith("its body is no JSON")
+    assert decoded.reason.endswith("its body is no JSON (nested too deep)")
 
 
 def interactions(path: Path) -> list[Exchange]:

@@ -180,7 +180,10 @@ def test_a_refusal_comes_in_the_words_place() -> None:
         ({"error": {"message": "in a 200"}}, "in a 200"),
         ({"error": "a text"}, "a text"),
         ({"ok": True}, "the answer has no choices"),
-        (b"<html>", "the answer is no JSON"),
+        ({}, "the answer has no choices"),
+        (b"<html>", "the answer is no JSON (Expecting value: line 1 column 1 (char 0))"),
+        (b'{"a": "\xff"}', "the answer is no JSON (not UTF-8 at byte 7)"),
+        (b"", "the answer is no JSON (it is empty)"),
     ],
 )
 def test_a_status_of_200_proves_nothing(body: object, error: str) -> None:
@@ -267,8 +270,8 @@ def test_a_body_that_is_not_what_it_says_is_kept_as_undecoded() -> None:
     found = decode(Exchange("x", Channel(Role.LLM, "m"), 0, request))
     assert found == Decoded(
         None,
-        reason="no decoder claims POST /v1/chat/completions on llm:m: its body is no JSON;"
-        " kept cut at 14 of 90 bytes",
+        reason="no decoder claims POST /v1/chat/completions on llm:m: its body is no JSON"
+        " (Expecting value: line 1 column 15 (char 14)); kept cut at 14 of 90 bytes",
     )
 
 
