@@ -47,10 +47,22 @@ def _file_name(name: str) -> str:
 
 
 def _write(path: Path, text: str, force: bool) -> None:
+    if path.exists() and not force:
+        raise UsageError(f"{path} exists: say --force to write over it, or --output FILE")
     try:
-        with path.open("w" if force else "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UsageError(f"{path} exists: say --force to write over it, or --output FILE") from None
+        if path.exists() and not path.is_file():  # /dev/stdout, a pipe
+            path.write_text(text, encoding="utf-8", newline="\n")
+        else:
+            _replace(path.resolve(), text)
     except OSError as error:
         raise UsageError(f"{path} can not be written: {error.strerror}") from None
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all: the one before it may be the only copy."""
+    beside = path.with_name(f".{path.name[:100]}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,5 +1,7 @@
 """`abs export` writes what the store holds, and never over a file unasked."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Res
 from abs_replay.store import Store
 
 LLM = Channel(Role.LLM, "openai")
+ABS = "from abs_replay.cli import main; main()"
 
 
 @pytest.fixture
@@ -63,6 +66,39 @@ def test_a_folder_that_does_not_exist_is_said_in_one_line(store: Path, tmp_path:
     result = export("--store", store, "--output", tmp_path / "none" / "x.json")
     assert isinstance(result.exception, UsageError)
     assert "can not be written" in str(result.exception)
+
+
+def test_what_was_there_stays_where_the_disk_takes_no_more(store: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out" / "mine.json"
+    output.parent.mkdir()
+    output.write_text("precious")
+    script = f"import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (100, 100)); {ABS}"
+    command = [
+        sys.executable,
+        "-c",
+        script,
+        "export",
+        "--store",
+        str(store),
+        "--output",
+        str(output),
+        "--force",
+    ]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert (result.returncode, result.stderr) == (2, f"abs: {output} can not be written: File too large\n")
+    assert [(file.name, file.read_text()) for file in output.parent.iterdir()] == [("mine.json", "precious")]
+
+
+def test_a_pipe_may_be_written_to(store: Path) -> None:
+    command = [sys.executable, "-c", ABS, "export", "--store", str(store)]
+    result = subprocess.run(
+        [*command, "--output", "/dev/stdout", "--force"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert loads(result.stdout.rpartition("/dev/stdout:")[0]).exchanges == Store(store).exchanges("r1")
 
 
 def test_an_unknown_recording_is_a_user_error(store: Path) -> None:
