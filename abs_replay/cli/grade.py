@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from abs_replay.cli.judge import answers_option, judge_of
+from abs_replay.cli.report_format import format_option
 from abs_replay.errors import Problem, UsageError
 from abs_replay.exact_json import Json
-from abs_replay.reports import PAPER, REPORTS, Screen, render
+from abs_replay.reports import PAPER, Screen, render
 
 if TYPE_CHECKING:
     from abs_replay.comparison import Comparison
@@ -61,7 +62,7 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--baseline", metavar="last|ID|FILE", help="Show what flipped since that grading, or saved report."
 )
-@click.option("--format", "format_", type=click.Choice(list(REPORTS)), default="table", show_default=True)
+@format_option
 @click.option("--output", type=FILE, help="Write the report to this file.")
 @click.option("--strict-user", is_flag=True, help="Fail where the user's words differ from the session's.")
 @click.option("--no-require-match", is_flag=True, help="Report behaviors without a step, but don't fail.")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from abs_replay.cli.report_format import format_option
 from abs_replay.errors import UsageError
-from abs_replay.reports import PAPER, REPORTS, Screen, render
+from abs_replay.reports import PAPER, Screen, render
 
 if TYPE_CHECKING:
     from abs_replay.verdicts import Report
@@ -19,7 +20,7 @@ IN_PARTS = ("table", "markdown")
 
 @click.command()
 @click.argument("file", type=FILE, metavar="FILE.json")
-@click.option("--format", "format_", type=click.Choice(list(REPORTS)), default="table", show_default=True)
+@format_option
 @click.option("--failed", is_flag=True, help="Only what failed, or could not be decided.")
 @click.option(
     "--detail",

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import click
 
 from abs_replay.cli.judge import answers_option, judge_of
+from abs_replay.cli.report_format import format_option
 from abs_replay.errors import Problem, StoreError, UsageError
-from abs_replay.reports import REPORTS, Screen, render
+from abs_replay.reports import Screen, render
 
 if TYPE_CHECKING:
     from abs_replay.cli.stage import Stage
@@ -71,7 +72,7 @@ class Options:
     metavar="S",
     help="Seconds that the agent has for one answer.",
 )
-@click.option("--format", "format_", type=click.Choice(list(REPORTS)), default="table", show_default=True)
+@format_option
 @click.option("--output", type=FILE, help="Write the report to this file.")
 @click.option("--strict-user", is_flag=True, help="Fail where the user's words differ from the session's.")
 @click.option("--no-require-match", is_flag=True, help="Report behaviors without a step, but don't fail.")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from abs_replay.alignment import Alignment, Place, Seen
 from abs_replay.alignment.compatibility import is_call
 from abs_replay.evaluators.blocking import Blocked, inconclusive
+from abs_replay.evaluators.installed import installed
 from abs_replay.exact_json import Json
 from abs_replay.judgement import Answer, Question
 from abs_replay.predicates import Undecided, arguments_of
@@ -135,12 +136,11 @@ class Context:
     def _evaluated(self, evaluation: Evaluation) -> Verdict:
         if evaluation.invalid is not None:
             return verdict(evaluation, Status.ERROR, evaluation.invalid)
-        evaluator = self.evaluators.get(evaluation.rule.type)
-        if evaluator is None:
-            return verdict(
-                evaluation, Status.ERROR, f"no evaluator for `{evaluation.rule.type}` is installed"
-            )
+        kind = evaluation.rule.type
         try:
+            evaluator = self.evaluators.get(kind) or installed(kind)
+            if evaluator is None:
+                return verdict(evaluation, Status.ERROR, f"no evaluator for `{kind}` is installed")
             return evaluator(evaluation, self)
         except Undecided as trouble:
             return verdict(evaluation, Status.ERROR, str(trouble))

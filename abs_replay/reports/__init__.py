@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TextIO
 
+from abs_replay import plugins
 from abs_replay.verdicts import Report
 
 REPORTS = {
@@ -48,7 +49,26 @@ PAPER = Screen(100)  # a file or a pipe
 
 def render(name: str, report: Report, screen: Screen | None = None) -> str:
     """Write a report in the format of that name; `screen` is None unless a terminal shows it."""
+    if name not in REPORTS:
+        return _rendered_elsewhere(name, report)
     module: Any = import_module(REPORTS[name])
     if screen is not None and hasattr(module, "display"):
         return str(module.display(report, screen))
     return str(module.render(report))
+
+
+def installed_formats() -> tuple[str, ...]:
+    """The formats of other packages: entry points in the group `abs_replay.reports`, named like the
+    format, that lead to anything with `render(report: Report) -> str`."""
+    return plugins.names(plugins.REPORTS, REPORTS)
+
+
+def _rendered_elsewhere(name: str, report: Report) -> str:
+    format_: Any = plugins.load(plugins.REPORTS, name, REPORTS)
+    try:
+        text = format_.render(report)
+    except Exception as trouble:  # another package's code: whatever it raises is told in one line
+        raise plugins.wrong(plugins.REPORTS, name, f"failed: {plugins.told(trouble)}") from trouble
+    if not isinstance(text, str):
+        raise plugins.wrong(plugins.REPORTS, name, f"gave {type(text).__name__}, no text")
+    return text

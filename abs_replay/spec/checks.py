@@ -6,6 +6,7 @@ from typing import Literal
 from abs_replay.exact_json import Json, Number
 from abs_replay.spec import references, rule_checks, rules
 from abs_replay.spec.places import Path, Reporter, meant, nearest
+from abs_replay.spec.rule_types import BUILT_IN
 
 type Kind = Literal["text", "words", "boolean", "mapping", "list", "anything", "version"]
 
@@ -216,7 +217,8 @@ class Checks:
     ) -> None:
         if raw.get("blocking") and unblocking:
             self._report.warning((*path, "blocking"), "blocking has an effect on step evaluations only")
-        if "threshold" in raw and not issubclass(model, rule_checks.SCORING):
+        scoring = issubclass(model, rule_checks.SCORING) or raw["type"] not in BUILT_IN
+        if "threshold" in raw and not scoring:
             self._report.warning((*path, "threshold"), f"`{raw['type']}` gives 0 or 1: no effect")
 
     def _mapping(

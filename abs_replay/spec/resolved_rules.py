@@ -35,7 +35,7 @@ def _rule(fields: Mapping[str, Any], adapters: Collection[str]) -> tuple[rules.R
     """What a check says of values known only at run makes the rule invalid, not the document (V2)."""
     model = rule_checks.TYPES[fields["type"]]
     problems = list(rule_checks.problems(fields, model, rule_checks.at_run, adapters))
-    data = rule_checks.model_data(fields)
+    data = rule_checks.model_data(fields, model)
     if not problems:
         return model.model_validate(data), None
     path, message = problems[0]

@@ -7,6 +7,8 @@ The same checks run twice: at load, where a value that holds a reference is pass
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
+from types import NoneType
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -15,25 +17,20 @@ from pydantic_core import ErrorDetails
 from abs_replay.exact_json import Json, Number
 from abs_replay.spec import expressions, references, rules, schema_checks
 from abs_replay.spec.places import Path, meant
+from abs_replay.spec.rule_types import BUILT_IN, RuleTypes, by_type
 
 type Pending = Callable[[Json], bool]
 type Found = Iterator[tuple[Path, str]]
 
 
-def _by_type(*groups: tuple[type[rules.Rule], ...]) -> dict[str, type[rules.Rule]]:
-    models = [model for group in groups for model in group]
-    return {name: model for model in models for name in get_args(model.model_fields["type"].annotation)}
-
-
-STEP = _by_type(rules.STEP_RULES, rules.ANY_LEVEL)
-SESSION = _by_type(rules.SESSION_RULES, rules.ANY_LEVEL)
-TYPES = {**STEP, **SESSION}
-COMPOSITIONS = tuple(_by_type(rules.ANY_LEVEL))
+STEP = RuleTypes(by_type(rules.STEP_RULES, rules.ANY_LEVEL), "step")
+SESSION = RuleTypes(by_type(rules.SESSION_RULES, rules.ANY_LEVEL), "session")
+TYPES = RuleTypes(BUILT_IN, "any")
+COMPOSITIONS = tuple(by_type(rules.ANY_LEVEL))
 SCORING = (rules.Judged, rules.TextMetric, rules.Custom, rules.Composition)  # those with a threshold (R6)
 ADAPTERS = ("builtin", "azure", "aws", "google", "aievaluator")
 SELECTORS = ("match", "after")
 _DIGITS = 18  # 1e999999999 would take the memory of a whole number that long
-_WHOLE_NUMBERS = ("min", "max", "max_steps")
 # Patterns are tried with references standing for these: the author's own part must compile with one.
 _STAND_INS = ("x", "~")
 _MESSAGES: Mapping[str, str] = {
@@ -80,16 +77,32 @@ def _known_in(key: str, value: Json) -> Json:
     return value
 
 
-def model_data(fields: Mapping[str, Any]) -> dict[str, Any]:
+def model_data(fields: Mapping[str, Any], model: type[rules.Rule]) -> dict[str, Any]:
     """Exact numbers as the models want them: 0.70 as a float, 3.0 as a whole number."""
-    data = dict(fields)
-    for key in _WHOLE_NUMBERS:
-        value = data.get(key)
-        if isinstance(value, Number) and value.adjusted() < _DIGITS and value == value.to_integral_value():
-            data[key] = int(value)
-    if isinstance(data.get("threshold"), Number):
-        data["threshold"] = float(data["threshold"])
-    return data
+    kinds = _kinds(model)
+    return {key: _inexact(value, kinds[key]) if key in kinds else value for key, value in fields.items()}
+
+
+def _inexact(value: Any, kinds: tuple[Any, ...]) -> Any:
+    if isinstance(value, list) and {float, int} & set(kinds):
+        return [_inexact(item, kinds) for item in value]
+    if not isinstance(value, Number):
+        return value
+    if float in kinds:
+        return float(value)
+    whole = int in kinds and value.adjusted() < _DIGITS and value == value.to_integral_value()
+    return int(value) if whole else value
+
+
+def is_text(model: type[rules.Rule], key: str) -> bool:
+    """Say whether the model wants text under a key, and nothing else."""
+    return set(_kinds(model).get(key, ())) <= {str, NoneType} and key in keys(model)
+
+
+@cache
+def _kinds(model: type[rules.Rule]) -> dict[str, tuple[Any, ...]]:
+    fields = ((field.alias or name, field.annotation) for name, field in model.model_fields.items())
+    return {key: get_args(annotation) or (annotation,) for key, annotation in fields}
 
 
 def problems(
@@ -133,7 +146,7 @@ def _model_problems(fields: Mapping[str, Any], model: type[rules.Rule], pending:
     for key in blank:
         yield (key,), "must not be null: leave the key out"
     try:
-        model.model_validate(model_data({key: fields[key] for key in fields if key not in blank}))
+        model.model_validate(model_data({key: fields[key] for key in fields if key not in blank}, model))
     except ValidationError as error:
         for found in error.errors(include_url=False, include_context=True):
             path = tuple(found["loc"])

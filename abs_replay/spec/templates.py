@@ -10,7 +10,9 @@ from typing import Any
 
 from abs_replay.exact_json import Json
 from abs_replay.spec.places import Path
-from abs_replay.spec.rule_checks import SELECTORS
+from abs_replay.spec.rule_checks import SELECTORS, TYPES, is_text
+from abs_replay.spec.rule_types import BUILT_IN
+from abs_replay.spec.rules import Rule
 from abs_replay.spec.schema_checks import VALUES
 
 
@@ -62,11 +64,12 @@ def behavior(value: Mapping[str, Json], visit: Visit) -> dict[str, Any]:
 def evaluation(fields: Mapping[str, Json], visit: Visit, path: Path = ()) -> dict[str, Any]:
     """Rebuild an evaluation; a composition's parts are rebuilt on their own."""
     kind = fields.get("type")
+    own = _own_keys(kind)
     result: dict[str, Any] = {}
     for key, value in fields.items():
         here = (*path, key)
-        if kind == "custom" and key not in (*_OF_ALL, "type"):
-            result[key] = _apply(value, visit, here, Mode.TEXT if key == "id" else Mode.VALUE)
+        if own and key not in (*_OF_ALL, "type"):
+            result[key] = _apply(value, visit, here, Mode.TEXT if is_text(own, key) else Mode.VALUE)
         elif key == "evaluations":
             result[key] = value
         elif key in SELECTORS:
@@ -78,6 +81,12 @@ def evaluation(fields: Mapping[str, Json], visit: Visit, path: Path = ()) -> dic
         else:
             result[key] = _field(key, value, visit, here, Mode.VALUE if kind == "exact_match" else Mode.TEXT)
     return result
+
+
+def _own_keys(kind: Json) -> type[Rule] | None:
+    """The model of a type whose keys are none of the format's: `custom`, or an installed package's."""
+    model = TYPES.get(kind) if isinstance(kind, str) else None
+    return model if kind == "custom" or kind not in tuple(BUILT_IN) else None
 
 
 def _field(key: str, value: Json, visit: Visit, path: Path, of_value: Mode) -> Json:

@@ -1,0 +1,73 @@
+"""What other installed packages add, by entry point: evaluators and report formats.
+
+Looked up only for a name that is not built in, so that nothing of it is loaded otherwise. What is wrong
+with a package (a built-in name, two of one name, an import that fails) is a `UsageError` in one line.
+"""
+
+import sys
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from abs_replay.errors import UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+EVALUATORS = "abs_replay.evaluators"
+REPORTS = "abs_replay.reports"
+_WORDS = {EVALUATORS: "evaluator", REPORTS: "report format"}
+
+
+def names(group: str, built_in: Collection[str]) -> tuple[str, ...]:
+    """The names that installed packages add to a group."""
+    return tuple(_points(group, built_in))
+
+
+def load(group: str, name: str, built_in: Collection[str]) -> object | None:
+    """Give what the entry point of that name leads to; None where no package has one."""
+    point = _points(group, built_in).get(name)
+    if point is None:
+        return None
+    try:
+        found: object = point.load()
+    except Exception as trouble:  # another package's code: whatever it raises is told in one line
+        raise wrong(group, name, f"can not be loaded: {told(trouble)}") from trouble
+    return found
+
+
+def wrong(group: str, name: str, message: str) -> UsageError:
+    """Say what is wrong with an entry point; give its package too, since that is what can be mended."""
+    point = _scan(group, tuple(sys.path)).get(name, ())
+    packages = " and ".join(sorted({_package(one) for one in point})) or "an installed package"
+    return UsageError(f"the {_WORDS[group]} `{name}` of {packages} {message}; mend or uninstall it")
+
+
+def told(trouble: BaseException) -> str:
+    """An exception in one line."""
+    return " ".join(f"{type(trouble).__name__}: {trouble}".split())
+
+
+def _points(group: str, built_in: Collection[str]) -> Mapping[str, "EntryPoint"]:
+    found = _scan(group, tuple(sys.path))
+    for name, points in found.items():
+        if name in built_in:
+            raise wrong(group, name, "has a name that is built in")
+        if len(points) > 1:
+            raise wrong(group, name, "is there twice")
+    return {name: point for name, (point,) in found.items()}
+
+
+@lru_cache(maxsize=8)
+def _scan(group: str, _: tuple[str, ...]) -> Mapping[str, tuple["EntryPoint", ...]]:
+    """Read the metadata of installed packages, once for each `sys.path`."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for point in entry_points(group=group):
+        found[point.name] = (*found.get(point.name, ()), point)
+    return found
+
+
+def _package(point: "EntryPoint") -> str:
+    return f"the package {point.dist.name}" if point.dist else point.value

@@ -1,0 +1,262 @@
+"""Evaluators and report formats of another installed package work; a broken one is told in a line."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from abs_replay import plugins
+from abs_replay.cli import cli
+from abs_replay.cli.failure import run as call
+
+CODE = '''
+from typing import Literal
+
+from abs_replay.evaluators.context import failed, passed
+from abs_replay.spec.rules import Rule
+
+
+class Words(Rule):
+    """At most so many words."""
+
+    type: Literal["words"]
+    most: int
+    weights: list[float] = []
+    said: str | None = None
+
+
+class WordCount:
+    rule = Words
+    level = "step"
+
+    @staticmethod
+    def evaluate(evaluation, context):
+        rule, step = evaluation.rule, context.step
+        count = len(str(step.content).split())
+        give = passed if count <= rule.most else failed
+        return give(evaluation, f"{count} words, at most {rule.most} ({rule.said}, {rule.weights})", step.seq)
+
+
+class Whole:
+    rule = type("WholeRule", (Rule,), {"__module__": __name__})
+    level = "session"
+
+    def evaluate(evaluation, context):
+        return passed(evaluation, f"{len(context.steps)} steps", *(seen.step.seq for seen in context.steps))
+
+
+class Raises(Whole):
+    def evaluate(evaluation, context):
+        raise RuntimeError("out of order")
+
+
+class NoVerdict(Whole):
+    def evaluate(evaluation, context):
+        return "passed"
+
+
+class NoRule:
+    pass
+
+
+class Lines:
+    @staticmethod
+    def render(report):
+        return "".join(f"{run.trace} {run.result}\\n" for run in report.runs)
+
+
+class Breaks:
+    @staticmethod
+    def render(report):
+        raise KeyError("first\\nsecond")
+'''
+POINTS = {
+    "abs_replay.evaluators": {
+        "words": "extra_checks:WordCount",
+        "whole": "extra_checks:Whole",
+        "raises": "extra_checks:Raises",
+        "no_verdict": "extra_checks:NoVerdict",
+        "no_rule": "extra_checks:NoRule",
+        "not_there": "extra_checks:NotThere",
+    },
+    "abs_replay.reports": {
+        "lines": "extra_checks:Lines",
+        "breaks": "extra_checks:Breaks",
+        "absent": "no_such_module_of_mine",
+    },
+}
+
+type Install = Callable[..., None]
+type Abs = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Lay a package beside its metadata, as an installer does, where Python finds it."""
+    site = tmp_path / "site"
+
+    def install(name: str, points: dict[str, dict[str, str]], code: str = "") -> None:
+        info = site / f"{name}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        groups = ((group, "".join(f"{k} = {v}\n" for k, v in of.items())) for group, of in points.items())
+        (info / "entry_points.txt").write_text("".join(f"[{group}]\n{lines}\n" for group, lines in groups))
+        (site / f"{name}.py").write_text(dedent(code))
+
+    monkeypatch.syspath_prepend(str(site))
+    yield install
+    plugins._scan.cache_clear()
+    sys.modules.pop("extra_checks", None)
+
+
+@pytest.fixture
+def abs_(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Abs:
+    install("extra_checks", POINTS, CODE)
+    monkeypatch.chdir(tmp_path)
+    steps = [
+        {"seq": 1, "actor": "user", "action": "says", "content": "Hi"},
+        {"seq": 2, "actor": "assistant", "action": "responds", "content": "Good morning to you"},
+    ]
+    Path("t.trace.json").write_text(json.dumps({"trace": "t-1", "steps": steps, "bindings": {"n": 4}}))
+
+    def abs_(*arguments: str) -> tuple[int, str, str]:
+        status = call(cli, arguments)
+        return status, *capsys.readouterr()
+
+    return abs_
+
+
+GRADE = ("grade", "s.abs.yaml", "--traces", "t.trace.json")
+
+
+def write(step: str = "", chain: str = "") -> None:
+    Path("s.abs.yaml").write_text(
+        'session: S\nabs_version: "0.2"\nbehaviors:\n  - { actor: user, action: says, content: Hi }\n'
+        f"  - {{ actor: assistant, action: greets, evaluations: [{step}] }}\nevaluations: [{chain}]\n"
+    )
+
+
+def verdict(out: str) -> dict[str, object]:
+    (graded,) = json.loads(out)["runs"]
+    (found,) = graded["steps"][1]["evaluations"] + graded["chain_evaluations"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_an_evaluator_of_another_package_judges_with_exact_fields(abs_: Abs) -> None:
+    write('{ type: words, most: "{{n}}", weights: [0.50, 1], said: "{{n}}", x-note: 1 }')
+    status, out, err = abs_(*GRADE, "--format", "json")
+    assert (status, err) == (0, "")
+    found = verdict(out)
+    assert (found["status"], found["type"], found["evidence"]) == ("passed", "words", [2])
+    assert found["reason"] == "4 words, at most 4 (4, [0.5, 1.0])"
+
+
+def test_it_may_be_part_of_a_composition_and_it_can_fail(abs_: Abs) -> None:
+    write("{ type: none_of, evaluations: [{ type: words, most: 3.0 }] }")
+    status, out, _ = abs_(*GRADE, "--format", "json")
+    assert (status, verdict(out)["status"]) == (0, "passed")
+
+
+def test_a_session_evaluator_stands_at_its_level_only(abs_: Abs) -> None:
+    write(chain="{ type: whole }")
+    assert verdict(abs_(*GRADE, "--format", "json")[1])["reason"] == "2 steps"
+    write("{ type: whole }")
+    status, _, err = abs_("validate", "s.abs.yaml")
+    assert status == 2
+    assert "`whole` belongs to the session" in err
+
+
+def test_its_fields_are_checked_at_load_like_built_in_ones(abs_: Abs) -> None:
+    write("{ type: words, mots: 3 }")
+    status, _, err = abs_("validate", "s.abs.yaml")
+    assert status == 2
+    assert "s.abs.yaml:5: behaviors[1].evaluations[0].mots: unknown key `mots`: did you mean `most`?" in err
+    assert "`most` is missing" in err
+    write("{ type: word, most: 3 }")
+    assert "did you mean `words`?" in abs_("validate", "s.abs.yaml")[2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("raises", "the evaluator raised RuntimeError: out of order"),
+        ("no_verdict", "it gave str, no Verdict"),
+    ],
+)
+def test_a_broken_evaluator_gives_an_error_verdict_and_the_rest_still_run(
+    abs_: Abs, kind: str, reason: str
+) -> None:
+    write("{ type: contains, value: morning }", f"{{ type: {kind} }}")
+    status, out, _ = abs_(*GRADE, "--format", "json")
+    (graded,) = json.loads(out)["runs"]
+    assert status == 1
+    assert graded["steps"][1]["evaluations"][0]["status"] == "passed"
+    assert graded["chain_evaluations"][0]["status"] == "error"
+    assert reason in graded["chain_evaluations"][0]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"), [("no_rule", "has no `rule`"), ("not_there", "can not be loaded: AttributeError")]
+)
+def test_a_package_that_can_not_be_loaded_is_one_line(abs_: Abs, kind: str, message: str) -> None:
+    write(f"{{ type: {kind} }}")
+    status, _, err = abs_(*GRADE)
+    assert (status, err.count("\n")) == (2, 1)
+    assert f"abs: the evaluator `{kind}` of the package extra_checks {message}" in err
+
+
+def test_a_name_that_is_built_in_is_refused_wherever_packages_are_looked_at(
+    abs_: Abs, install: Install
+) -> None:
+    install(
+        "thief", {"abs_replay.evaluators": {"contains": "thief:X"}, "abs_replay.reports": {"json": "thief:X"}}
+    )
+    write("{ type: words, most: 3 }")
+    for arguments in (GRADE, (*GRADE, "--format", "lines")):
+        status, _, err = abs_(*arguments)
+        assert (status, err.count("\n")) == (2, 1)
+        assert "of the package thief has a name that is built in" in err
+
+
+def test_two_packages_of_one_name_are_refused(abs_: Abs, install: Install) -> None:
+    install("twin", {"abs_replay.evaluators": {"words": "twin:X"}})
+    write("{ type: words, most: 3 }")
+    assert "of the package extra_checks and the package twin is there twice" in abs_(*GRADE)[2]
+
+
+def test_a_report_format_of_another_package_prints(abs_: Abs) -> None:
+    write("{ type: contains, value: morning }")
+    assert abs_(*GRADE, "--format", "lines") == (0, "t-1 passed\n", "")
+    abs_(*GRADE, "--format", "json", "--output", "r.json")
+    assert abs_("report", "r.json", "--format", "lines")[1] == "t-1 passed\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("breaks", "failed: KeyError: 'first\\nsecond'"), ("absent", "can not be loaded: ModuleNotFoundError")],
+)
+def test_a_broken_report_format_is_one_line(abs_: Abs, name: str, message: str) -> None:
+    write()
+    status, _, err = abs_(*GRADE, "--format", name)
+    assert (status, err.count("\n")) == (2, 1)
+    assert message in err
+
+
+def test_an_unknown_format_lists_those_of_packages_too(abs_: Abs) -> None:
+    write()
+    status, _, err = abs_(*GRADE, "--format", "lins")
+    assert status == 2
+    assert "'lines'" in err
+
+
+def test_packages_are_not_looked_at_for_what_is_built_in(abs_: Abs) -> None:
+    write("{ type: contains, value: morning }")
+    plugins._scan.cache_clear()
+    abs_(*GRADE, "--format", "json")
+    assert plugins._scan.cache_info().misses == 0
