@@ -147,6 +147,10 @@ class Recorder:
         except StoreError as error:
             self._complain(f"the end of the recording is not noted: {error}")
         self._miss_what_is_gone()
+        if self._spool.path.exists():
+            self._complain(
+                f"not all is in the store yet: {self._spool.path} waits beside it for the next to write"
+            )
         return self.summary
 
     def _write(self) -> None:

@@ -109,6 +109,19 @@ def test_what_can_not_wait_for_another_process_is_spooled_and_later_folded_in(ca
 
 
 @pytest.mark.processes
+def test_what_still_waits_in_the_spool_at_the_end_is_said(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(case.recorder._store, "_patience", 0.2)
+    with held(case.path):
+        case.recorder.put(exchange(1))
+        summary = case.recorder.close()
+        assert (summary.exchanges, summary.lost) == (1, 0)
+        assert any(str(Spool(case.path).path) in line for line in case.said)
+    assert case.kept() == ["exchange-1"]
+
+
+@pytest.mark.processes
 def test_no_secret_is_written_neither_to_the_store_nor_to_the_spool(case: Case) -> None:
     with held(case.path):
         case.recorder.put(exchange(1))
