@@ -4,6 +4,7 @@ It inherits standard input, output and error untouched; what it prints is its ow
 """
 
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 
@@ -16,6 +17,14 @@ def start(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.
         return subprocess.Popen(list(command), env=os.environ | environment)
     except OSError as error:
         raise UsageError(f"can not run {command[0]!r}: {error.strerror or error}") from error
+
+
+def find(command: Sequence[str]) -> None:
+    """Raise `UsageError` where a command, if any, can not be run, before anything is begun for it."""
+    if command and shutil.which(command[0]) is None:
+        is_there = os.path.exists(command[0])
+        why = "it is no executable file" if is_there else "No such file or directory"
+        raise UsageError(f"can not run {command[0]!r}: {why}")
 
 
 def finish(process: subprocess.Popen[bytes], grace_s: float = 5.0, *, told: bool = False) -> int:

@@ -3,10 +3,11 @@
 import signal
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from abs_replay.child import exit_status, finish, start
+from abs_replay.child import exit_status, find, finish, start
 from abs_replay.errors import UsageError
 
 pytestmark = pytest.mark.processes
@@ -36,6 +37,17 @@ def test_standard_output_is_left_alone(capfd: pytest.CaptureFixture[str]) -> Non
 def test_a_command_that_does_not_exist_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match=r"can not run 'no-such-command-at-all': No such file"):
         start(["no-such-command-at-all"], {})
+
+
+def test_whether_a_command_can_be_run_is_known_before_it_is(tmp_path: Path) -> None:
+    find([])
+    find(["sh"])
+    find([sys.executable])
+    (tmp_path / "data").write_text("")
+    with pytest.raises(UsageError, match="no executable file"):
+        find([str(tmp_path / "data")])
+    with pytest.raises(UsageError, match="No such file"):
+        find(["no-such-command"])
 
 
 def test_the_status_of_an_ended_command_is_its_own() -> None:

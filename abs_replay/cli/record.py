@@ -9,7 +9,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -172,7 +172,9 @@ def _facts(exchange: Exchange) -> dict[str, object]:
 
 
 def _words(summary: "Summary") -> str:
-    return f"{summary.exchanges} exchanges, {summary.errors} errors"
+    from abs_replay.cli.columns import plural
+
+    return f"{plural(summary.exchanges, 'exchange')}, {plural(summary.errors, 'error')}"
 
 
 @dataclass(slots=True)
@@ -193,9 +195,10 @@ class Stop:
 
 
 def _record(plan: Plan, log: Log) -> int:
-    from abs_replay.child import exit_status
+    from abs_replay.child import exit_status, find
 
     _need_mitmproxy()
+    find(plan.program)
     status, summary = asyncio.run(_listen(plan, log))
     recording = plan.recording
     log.say(
@@ -204,15 +207,10 @@ def _record(plan: Plan, log: Log) -> int:
         recording=recording.id,
         name=recording.name,
         store=str(plan.store),
-        exchanges=summary.exchanges,
-        streams=summary.streams,
-        bytes=summary.bytes,
-        errors=summary.errors,
-        lost=summary.lost,
-        spooled=summary.spooled,
+        **asdict(summary),
     )
     if summary.lost:
-        log.problem(f"{summary.lost} exchanges were LOST; what was kept is in {plan.store}")
+        log.problem(f"LOST in all: {summary.lost}; what was kept is in {plan.store}")
     return exit_status(status, summary.lost > 0)
 
 
@@ -220,7 +218,7 @@ def _need_mitmproxy() -> None:
     try:
         import abs_replay.proxy  # noqa: F401
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "mitmproxy":
+        if (error.name or "").partition(".")[0] not in ("mitmproxy", "h11"):
             raise
         raise UsageError("recording needs mitmproxy: pip install 'abs-replay[record]'") from error
 
@@ -256,6 +254,10 @@ def _show(plan: Plan, addresses: Mapping[Channel, str], log: Log) -> None:
     lines = [f"recording {plan.recording.name} in {plan.store}"]
     lines += [f"  {channel!s:<20} {url}" for channel, url in addresses.items()]
     lines += ["environment:", *(f"  export {name}={value}" for name, value in variables.items())]
+    if not plan.program:
+        lines.append(
+            "set these for your agent and for whoever talks to it, then chat; Ctrl-C ends the recording"
+        )
     listeners = {str(channel): url for channel, url in addresses.items()}
     log.say("listening", "\n".join(lines), listeners=listeners, environment=variables)
     if not _is_loopback(plan.host):

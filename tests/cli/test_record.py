@@ -127,7 +127,7 @@ def test_an_sdk_under_a_command_is_recorded_and_its_output_and_status_are_its_ow
     assert (ended.returncode, ended.stdout) == (7, "Hello\n"), ended.stderr
     assert "export OPENAI_BASE_URL=http://127.0.0.1:" in ended.stderr
     assert "export ABS_LLM_URL=http://127.0.0.1:" in ended.stderr
-    assert f": 1 exchanges, 0 errors in {store}" in ended.stderr.splitlines()[-1]
+    assert f": 1 exchange, 0 errors in {store}" in ended.stderr.splitlines()[-1]
     kept, seen = Store(store).recording("last"), only(store)
     assert (kept.name, kept.session, kept.tags) == ("chat", "greeting", {"env": "ci"})
     assert kept.ended_at
@@ -229,6 +229,7 @@ def test_a_command_that_does_not_exist_is_named(upstream: str, store: Path) -> N
         2,
         "abs: can not run 'no-such-command': No such file or directory\n",
     )
+    assert not store.exists()
 
 
 def test_without_mitmproxy_it_says_what_to_install() -> None:
