@@ -16,10 +16,10 @@ from abs_replay.predicates import (
     contains,
     fits,
     json_type,
-    search,
     structured,
     unlike,
 )
+from abs_replay.predicates.patterns import search
 from abs_replay.spec.rules import MatchesWhen
 from abs_replay.spec.session import UNSET, Behavior
 from abs_replay.trace import Step

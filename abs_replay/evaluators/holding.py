@@ -7,13 +7,14 @@ from functools import lru_cache
 import regex
 
 from abs_replay.exact_json import Json, dumps
-from abs_replay.predicates import TIME_LIMIT, Undecided, as_text, shown
+from abs_replay.predicates import Undecided, as_text, shown
+from abs_replay.predicates.patterns import TIME_LIMIT
 from abs_replay.spec.references import Part, Reference
 
 # Scripts that put no blanks between words: their letters end a word as a blank does.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Yi}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
 _JOINED = r"\p{Javanese}\p{Balinese}\p{Tai_Le}\p{New_Tai_Lue}\p{Tai_Tham}\p{Tai_Viet}ー々〆"
-_WORD = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{_UNSPACED}{_JOINED}]]"
+_WORD = regex.compile(rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{_UNSPACED}{_JOINED}]]", regex.VERSION1)
 
 
 def in_nfc(text: str) -> str:
@@ -34,12 +35,18 @@ def holds(content: Json, value: Json) -> bool:
 
 
 def _stands_in(text: str, wanted: str) -> bool:
-    return wanted in text and _standing(wanted).search(text) is not None
+    begin = text.find(wanted)
+    while begin >= 0:
+        end = begin + len(wanted)
+        if not (_is_word(text[max(begin - 1, 0) : begin]) or _is_word(text[end : end + 1])):
+            return True
+        begin = text.find(wanted, begin + 1)
+    return False
 
 
 @lru_cache(maxsize=1024)
-def _standing(wanted: str) -> "regex.Pattern[str]":
-    return regex.compile(rf"(?<!{_WORD}){regex.escape(wanted)}(?!{_WORD})", regex.VERSION1)
+def _is_word(letter: str) -> bool:
+    return _WORD.match(letter) is not None
 
 
 def fit(template: Sequence[Part], text: str) -> Mapping[str, str] | None:

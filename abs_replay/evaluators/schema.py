@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from abs_replay.evaluators.context import Context, failed, observed_in, passed
 from abs_replay.exact_json import Json
-from abs_replay.predicates import Undecided, search, shown, structured
+from abs_replay.predicates import Undecided, shown, structured
+from abs_replay.predicates.patterns import search
 from abs_replay.spec.rules import Schema
 from abs_replay.spec.session import Evaluation
 from abs_replay.verdicts import Verdict

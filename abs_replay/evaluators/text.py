@@ -2,8 +2,9 @@
 
 from abs_replay.evaluators.context import Context, failed, observed_in, passed
 from abs_replay.exact_json import equal
-from abs_replay.predicates import as_text, search, shown, structured
+from abs_replay.predicates import as_text, shown, structured
 from abs_replay.predicates import contains as holds_part
+from abs_replay.predicates.patterns import search
 from abs_replay.spec.rules import Contains, ExactMatch, Regex
 from abs_replay.spec.session import Evaluation
 from abs_replay.verdicts import Verdict
