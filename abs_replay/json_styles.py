@@ -51,6 +51,8 @@ def parse(text: str, *, strict: bool = False) -> Any:
         return (_STRICT if strict else _DECODER).decode(text)
     except RecursionError:
         raise ValueError("JSON nested too deeply") from None
+    except ArithmeticError:
+        raise ValueError("a number is too large") from None
 
 
 def stand_in(value: object) -> list[float | str]:

@@ -207,7 +207,9 @@ def test_json_stands_as_json_with_its_style(data: bytes, style: str | None) -> N
     assert document.get("style") == style
 
 
-@pytest.mark.parametrize("data", [b'{"a":1,"a":2}', b'{"a" :1}', b"[1 ,2]", b'{"a":-0}'])
+@pytest.mark.parametrize(
+    "data", [b'{"a":1,"a":2}', b'{"a" :1}', b"[1 ,2]", b'{"a":-0}', b"[1e99999999999999999999]"]
+)
 def test_json_that_can_not_be_written_back_stands_as_text(data: bytes) -> None:
     assert shown(data) == {"text": data.decode()}
 
@@ -341,7 +343,17 @@ def test_what_is_wrong_is_said_with_its_path(path: list[Any], value: Any, said: 
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", "nothing", '{"abs_cassette": 1', "[" * 100_000, '{"a": NaN}']
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        "nothing",
+        '{"abs_cassette": 1',
+        "[" * 100_000,
+        '{"a": NaN}',
+        "[1e99999999999999999999]",
+    ],
 )
 def test_what_is_no_cassette_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(CassetteError, match=r"^c\.json: [^\n]+$"):

@@ -66,6 +66,7 @@ def test_key_order_blanks_and_escapes_do_not_matter(body: dict[str, Any]) -> Non
         (b'{"a":1}', b'{"a":1.0}'),
         (b'{"a":1.50}', b'{"a":15e-1}'),
         (b'{"a":100}', b'{"a":1E2}'),
+        (b'{"a":1.50e400}', b'{"a":15E399}'),
     ],
 )
 def test_equal_numbers_are_equal_however_written(one: bytes, other: bytes) -> None:
@@ -83,6 +84,8 @@ def test_equal_numbers_are_equal_however_written(one: bytes, other: bytes) -> No
         (b"plain", b"plain "),
         (b'{"a":12345678901234567890.1}', b'{"a":12345678901234567890.2}'),
         (b'{"a":1e-7}', b'{"a":["1e-7"]}'),
+        (b'{"a":0.50000000000000000000000000000000001}', b'{"a":0.50000000000000000000000000000000002}'),
+        (b'{"a":1e-999999998}', b'{"a":1e-999999999}'),
     ],
 )
 def test_what_differs_stays_different(one: bytes, other: bytes) -> None:
@@ -128,11 +131,25 @@ def test_the_id_of_a_json_rpc_call_does_not_matter_but_being_a_call_does() -> No
     assert key({"id": 3, "method": "x"}) != key({"id": 4, "method": "x"})
 
 
-@pytest.mark.parametrize("data", [b"[" * 50_000, b'{"a":"\\ud800"}', b"\xff\xfe{", b'{"a":NaN}', b"{"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 50_000,
+        b'{"a":"\\ud800"}',
+        b"\xff\xfe{",
+        b'{"a":NaN}',
+        b"{",
+        b'{"a":1e999999999}',
+        b'{"a":1e99999999999999999999}',
+        b'{"a":' * 900 + b"1" + b"}" * 900,
+    ],
+)
 def test_no_body_makes_matching_fail(data: bytes) -> None:
     form = canonical(request(data), LLM)
     assert shape(request(data), form).text.startswith("POST ")
     assert fingerprint(form)
+    other = canonical(request(data.replace(b"a", b"b")), LLM)
+    assert (differences(form, other) == ()) == (b"a" not in data)
 
 
 # -- renaming

@@ -8,13 +8,13 @@ part. A JSON-RPC request's id, and the progress token that echoes it, name the c
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from functools import cached_property
 from typing import Any
 
 from abs_replay.exact_json import Number
 from abs_replay.exchange import Channel, Request
-from abs_replay.json_styles import stand_in
+from abs_replay.json_styles import DEEPEST, stand_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,30 @@ def _target(target: str, dropped: set[str]) -> str:
 
 
 def json_body(data: bytes) -> Any:
-    """Give a body's JSON object or list, or None where it is none."""
+    """Give a body's JSON object or list, or None where it is none, or too deep or large to be compared."""
     if data.lstrip()[:1] not in (b"{", b"["):
         return None
     try:
-        return _DECODER.decode(data.decode())
-    except (ValueError, RecursionError):
+        document = _DECODER.decode(data.decode())
+    except (ValueError, RecursionError, ArithmeticError):
         return None
+    return document if _within(document, DEEPEST) else None
+
+
+def _within(document: Any, depth: int) -> bool:
+    level = [document]
+    for _ in range(depth):
+        level = [
+            item
+            for value in level
+            for item in (value.values() if type(value) is dict else value if type(value) is list else ())
+        ]
+        if not level:
+            return True
+    return False
+
+
+_UNROUNDED = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 def _number(text: str) -> int | float | Number:
@@ -80,7 +97,7 @@ def _number(text: str) -> int | float | Number:
     value = float(text)
     exact = Decimal(text)
     if exact != Decimal(repr(value)):
-        return Number(str(exact.normalize()))
+        return Number(str(exact.normalize(_UNROUNDED)))
     return int(value) if value.is_integer() else value
 
 
