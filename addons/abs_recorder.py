@@ -9,6 +9,7 @@ are streamed; `--set store_streamed_bodies=true` shows them in mitmproxy's own v
 as mitmproxy passes it on.
 """
 
+import os
 import time
 import uuid
 from pathlib import Path
@@ -20,6 +21,7 @@ from abs_replay.errors import AbsReplayError, UsageError
 from abs_replay.exchange import Channel, Recording, Role, Upstream
 from abs_replay.proxy import MAX_BODY, Tap
 from abs_replay.recorder import Recorder
+from abs_replay.store import default_path
 
 
 def parse_channels(text: str) -> tuple[Upstream, ...]:
@@ -59,7 +61,8 @@ class AbsRecorder:
         self.addons = [self._tap]
 
     def load(self, loader: Loader) -> None:
-        loader.add_option("abs_store", str, ".abs/store.duckdb", "abs-replay: the store to record into.")
+        where = "abs-replay: the store to record into; empty: ABS_STORE, or .abs/store.duckdb."
+        loader.add_option("abs_store", str, "", where)
         loader.add_option("abs_name", str, "", "abs-replay: what the recording is called; empty: the time.")
         loader.add_option("abs_session", str, "", "abs-replay: the session that the conversations play.")
         loader.add_option("abs_channels", str, "", "abs-replay: ROLE[:NAME]=URL, divided by commas.")
@@ -70,6 +73,8 @@ class AbsRecorder:
             if "abs_channels" in updated:
                 self._channels = parse_channels(ctx.options.abs_channels)
         except UsageError as error:
+            if self._recorder is None:  # from the command line: mitmproxy would add a traceback
+                raise SystemExit(f"abs: {error}") from None
             raise exceptions.OptionsError(str(error)) from error  # type: ignore[no-untyped-call]
         self._tap.max_body = ctx.options.abs_max_body
 
@@ -83,9 +88,10 @@ class AbsRecorder:
             upstreams=self._channels,
         )
         try:
-            self._recorder = Recorder(Path(options.abs_store), recording)
+            named = Path(options.abs_store).expanduser() if options.abs_store else None
+            self._recorder = Recorder(default_path(named, os.environ), recording)
         except AbsReplayError as error:
-            raise SystemExit(f"abs: {error}") from error  # traffic that nobody keeps is worse than none
+            raise SystemExit(f"abs: {error}") from None  # traffic that nobody keeps is worse than none
 
     def done(self) -> None:
         self._tap.finish()
