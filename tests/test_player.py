@@ -106,6 +106,12 @@ def test_a_fresh_id_keeps_standing_for_the_same_recorded_one() -> None:
     assert said(playing.play(request({**second, "run": U[1]}), LLM)) == "two"
 
 
+def test_a_recorded_id_in_capitals_is_taken_for_no_other() -> None:
+    playing = player([exchange(request(b"", f"/orders/{one}"), one) for one in U[:2]])
+    assert said(playing.play(request(b"", f"/orders/{U[0]}"), LLM)) == U[0]
+    assert said(playing.play(request(b"", f"/orders/{U[0].upper()}"), LLM)) == "unknown"
+
+
 def test_a_value_that_was_asked_as_recorded_stands_for_no_other_in_that_scope() -> None:
     first, second = (exchange(request(b"", f"/orders/{U[0]}"), answer) for answer in ("pending", "shipped"))
     playing = player([first, second])

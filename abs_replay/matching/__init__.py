@@ -108,10 +108,13 @@ class Index:
             yield from map(Candidate, self._turns.get((channel, wanted), ()))
 
     def known(self, value: str) -> bool:
-        """Say whether a value occurs anywhere in the cassette; such a value is never renamed."""
+        """Say whether a value occurs anywhere in the cassette; such a value is never renamed.
+
+        In capitals a UUID is still the same one (RFC 9562 §4).
+        """
         if value not in self._known:
-            data = value.encode("utf-8", "surrogatepass")
-            self._known[value] = any(data in text for text in self._texts())
+            written = {one.encode("utf-8", "surrogatepass") for one in (value, value.lower(), value.upper())}
+            self._known[value] = any(data in text for text in self._texts() for data in written)
         return self._known[value]
 
     def groups(self, channel: Channel) -> list[Group]:
