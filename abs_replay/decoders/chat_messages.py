@@ -13,16 +13,43 @@ from abs_replay.exact_json import Json
 
 _ROLES: Final = {"developer": "system", "function": "tool", "human": "user", "ai": "assistant"}
 _TEXT_PARTS: Final = ("text", "input_text", "output_text")
+_MOST_REMEMBERED, _LONGEST_REMEMBERED = 8192, 4096  # messages, and characters of one
+_READ: Final[dict[tuple[str, str | None, str | None], tuple[Mapping[str, Any], Message]]] = {}
 _THOUGHTS: Final = ("thinking", "reasoning")  # parts that the model thinks and does not say
 
 
 def messages(values: Any, at: str) -> tuple[Message, ...]:
     """Read a list of messages; what is no message is left out."""
     return tuple(
-        message(value, f"{at}[{index}]")
+        _remembered(value, f"{at}[{index}]")
         for index, value in enumerate(items(values))
         if isinstance(value, dict) and text(value.get("role"))
     )
+
+
+def _remembered(value: Mapping[str, Any], at: str) -> Message:
+    """Read a message, or give what was read of its equal: each request repeats its history."""
+    said = value.get("content")
+    if said is not None and not isinstance(said, str):
+        return message(value, at)
+    key = (at, said, text(value.get("tool_call_id")))
+    known = _READ.get(key)
+    if known and known[0] == value:
+        return known[1]
+    read = message(value, at)
+    if _is_short(said, read, value):
+        if len(_READ) >= _MOST_REMEMBERED:
+            _READ.clear()
+        _READ[key] = value, read
+    return read
+
+
+def _is_short(said: str | None, read: Message, value: Mapping[str, Any]) -> bool:
+    """Say whether a message is worth remembering. Arguments that are no text are not: 1 equals true."""
+    asked = [obj(obj(item).get("function")).get("arguments") for item in items(value.get("tool_calls"))]
+    given = [one for one in asked if isinstance(one, str)]
+    whole = len(given) == len(asked) == len(read.calls)
+    return whole and len(said or "") + sum(map(len, given)) <= _LONGEST_REMEMBERED
 
 
 def message(value: Mapping[str, Any], at: str) -> Message:

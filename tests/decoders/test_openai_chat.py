@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from abs_replay.decoders import decode, stream_complete
-from abs_replay.decoders.events import Call, Decoded, Turn
+from abs_replay.decoders.events import Call, Decoded, Message, Turn
 from abs_replay.exact_json import Number
 from abs_replay.exchange import Body, Channel, Exchange, Outcome, Request, Response, Role
 from abs_replay.trace import Usage
@@ -286,3 +286,17 @@ def test_no_answer_at_all_says_why() -> None:
 def test_a_call_without_a_name_is_none() -> None:
     assert calls(plain({"content": "x", "tool_calls": [{"id": "c"}, None, {"function": {"name": ""}}]})) == []
     assert Call("f").arguments == {}
+
+
+def test_a_message_that_a_history_repeats_is_read_once_and_its_like_is_read_anew() -> None:
+    def read(*given: object) -> list[Message]:
+        asked = [{"id": "c", "function": {"name": "f", "arguments": one}} for one in given]
+        messages = [{"role": "assistant", "content": None, "tool_calls": [one]} for one in asked]
+        found = decode(exchange(plain({"content": "x"}), messages)).turn
+        assert found is not None
+        return list(found.history)
+
+    first, second = read('{"n":1}'), read('{"n":1}', '{"n":1}')
+    assert first[0] is second[0]
+    assert second[0] is not second[1]
+    assert [one.calls[0].arguments for one in read({"n": 1}) + read({"n": True})] == [{"n": 1}, {"n": True}]
