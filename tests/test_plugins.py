@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
 
+import jsonschema
 import pytest
 
 from abs_replay import plugins
@@ -15,8 +16,14 @@ from abs_replay.cli.failure import run as call
 CODE = '''
 from typing import Literal
 
+from pydantic import BaseModel
+
 from abs_replay.evaluators.context import failed, passed
 from abs_replay.spec.rules import Rule
+
+
+class Inner(BaseModel):
+    a: int
 
 
 class Words(Rule):
@@ -26,6 +33,7 @@ class Words(Rule):
     most: int
     weights: list[float] = []
     said: str | None = None
+    inner: Inner | None = None
 
 
 class WordCount:
@@ -79,8 +87,6 @@ POINTS = {
         "whole": "extra_checks:Whole",
         "raises": "extra_checks:Raises",
         "no_verdict": "extra_checks:NoVerdict",
-        "no_rule": "extra_checks:NoRule",
-        "not_there": "extra_checks:NotThere",
     },
     "abs_replay.reports": {
         "lines": "extra_checks:Lines",
@@ -172,6 +178,21 @@ def test_a_session_evaluator_stands_at_its_level_only(abs_: Abs) -> None:
     assert "`whole` belongs to the session" in err
 
 
+def test_the_schema_for_editors_knows_it(abs_: Abs) -> None:
+    schema = json.loads(abs_("schema")[1])
+    validator = jsonschema.Draft202012Validator(schema)
+    behavior = {"actor": "assistant", "action": "greets"}
+    for rule, fine in (
+        ({"type": "words", "most": "{{n}}", "inner": {"a": 1}}, True),
+        ({"type": "words", "most": 1, "inner": {"a": "b"}}, False),
+        ({"type": "words", "mots": 1}, False),
+        ({"type": "whole"}, False),
+    ):
+        document = {"session": "S", "behaviors": [{**behavior, "evaluations": [rule]}]}
+        assert validator.is_valid(document) is fine, rule
+    assert schema["$defs"]["words"]["description"] == "At most so many words."
+
+
 def test_its_fields_are_checked_at_load_like_built_in_ones(abs_: Abs) -> None:
     write("{ type: words, mots: 3 }")
     status, _, err = abs_("validate", "s.abs.yaml")
@@ -204,11 +225,15 @@ def test_a_broken_evaluator_gives_an_error_verdict_and_the_rest_still_run(
 @pytest.mark.parametrize(
     ("kind", "message"), [("no_rule", "has no `rule`"), ("not_there", "can not be loaded: AttributeError")]
 )
-def test_a_package_that_can_not_be_loaded_is_one_line(abs_: Abs, kind: str, message: str) -> None:
+def test_a_package_that_can_not_be_loaded_is_one_line(
+    abs_: Abs, install: Install, kind: str, message: str
+) -> None:
+    points = {"no_rule": "extra_checks:NoRule", "not_there": "extra_checks:NotThere"}
+    install("broken", {"abs_replay.evaluators": points})
     write(f"{{ type: {kind} }}")
     status, _, err = abs_(*GRADE)
     assert (status, err.count("\n")) == (2, 1)
-    assert f"abs: the evaluator `{kind}` of the package extra_checks {message}" in err
+    assert f"abs: the evaluator `{kind}` of the package broken {message}" in err
 
 
 def test_a_name_that_is_built_in_is_refused_wherever_packages_are_looked_at(

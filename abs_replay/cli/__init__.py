@@ -17,6 +17,7 @@ COMMANDS = {
     "diff": ("abs_replay.cli.diff", "List what flipped between two gradings."),
     "report": ("abs_replay.cli.report", "Show a saved report again, in any format."),
     "validate": ("abs_replay.cli.validate", "Check session documents and say all that is wrong."),
+    "schema": ("abs_replay.cli.schema", "Print the JSON Schema of session documents, for editors."),
     "addon-path": ("abs_replay.cli.addon_path", "Print where the mitmproxy addons lie."),
 }
 
