@@ -1,8 +1,8 @@
 """The report as JSON, exactly as FORMATS has it, and back. Numbers of the author's stay exact."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping
+from json.encoder import encode_basestring
 from typing import Any
 
 from abs_replay import exact_json
@@ -31,27 +31,25 @@ def write(value: Json) -> str:
 
 
 def _write(value: Json, newline: str, parts: list[str]) -> None:
+    inner = newline + "  "
     if isinstance(value, str):
-        parts.append(_text(value))
-    elif isinstance(value, Mapping) and value:
-        _write_items("{}", ((f"{_text(key)}: ", item) for key, item in value.items()), newline, parts)
+        parts.append(encode_basestring(value))
+    elif isinstance(value, dict | Mapping) and value:
+        before = "{" + inner
+        for key, item in value.items():
+            parts.append(f"{before}{encode_basestring(key)}: ")
+            _write(item, inner, parts)
+            before = "," + inner
+        parts.append(newline + "}")
     elif isinstance(value, list | tuple) and value:
-        _write_items("[]", (("", item) for item in value), newline, parts)
+        before = "[" + inner
+        for item in value:
+            parts.append(before)
+            _write(item, inner, parts)
+            before = "," + inner
+        parts.append(newline + "]")
     else:
         parts.append(exact_json.dumps(value))
-
-
-def _write_items(brackets: str, items: Iterable[tuple[str, Json]], newline: str, parts: list[str]) -> None:
-    inner = newline + "  "
-    before = brackets[0] + inner
-    for key, item in items:
-        parts.append(before + key)
-        _write(item, inner, parts)
-        before = "," + inner
-    parts.append(newline + brackets[1])
-
-
-_text = json.JSONEncoder(ensure_ascii=False).encode  # one encoder for all: making one is the slow part
 
 
 def as_json(report: Report) -> dict[str, Json]:

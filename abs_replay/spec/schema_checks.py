@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, cast
 
 import jsonschema
@@ -11,7 +12,7 @@ from referencing import Registry, Specification
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY, specification_with
 
-from abs_replay.exact_json import Json
+from abs_replay.exact_json import Json, dumps, loads
 from abs_replay.spec.places import Path
 
 NEWEST = "https://json-schema.org/draft/2020-12/schema"
@@ -22,7 +23,8 @@ DRAFTS: Mapping[str, type[Validator]] = {
     "http://json-schema.org/draft-06/schema": jsonschema.Draft6Validator,
     "http://json-schema.org/draft-04/schema": jsonschema.Draft4Validator,
 }
-# Below these keys stand values, not schemas: `$ref` or `pattern` in them is data.
+# Below the first stand schemas by name, below the second values: `$ref` or `pattern` there is data.
+NAMES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
 VALUES = ("const", "enum", "default", "examples")
 
 type Pending = Callable[[Json], bool]
@@ -33,10 +35,26 @@ type _Resolver = Any  # `referencing` exports no name for what its registries gi
 def problems(schema: Json, pending: Pending) -> Found:
     """Give what is wrong, by path; parts that are `pending` (references unresolved) are left out."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # `re` muses about patterns that may change one day
-            yield from list(_problems(schema, pending))
+        yield from _of_shape(dumps(_shape(schema)), pending)
     except RecursionError:
         yield (), "the schema is nested too deeply"
+
+
+def _shape(value: Json, *, names: bool = False) -> Json:
+    """A schema without what may be any value: a thousand that differ in a `const` are checked once."""
+    if isinstance(value, Mapping):
+        return {
+            key: item if not names and key in VALUES else _shape(item, names=not names and key in NAMES)
+            for key, item in value.items()
+            if names or key not in ("const", "default")
+        }
+    return [_shape(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@lru_cache(maxsize=256)
+def _of_shape(shape: str, pending: Pending) -> tuple[tuple[Path, str], ...]:
+    with warnings.catch_warnings(action="ignore"):  # `re` muses about patterns that may change one day
+        return tuple(_problems(loads(shape), pending))
 
 
 def _problems(schema: Json, pending: Pending) -> Found:

@@ -6,10 +6,10 @@ from functools import cache
 from abs_replay.errors import Problem
 from abs_replay.exact_json import Json
 from abs_replay.spec.fragments import Placed
+from abs_replay.spec.listing import behavior_references
 from abs_replay.spec.places import Path, meant
 from abs_replay.spec.rule_checks import COMPOSITIONS, at_load
 from abs_replay.spec.rules import VARIANTS
-from abs_replay.spec.variables import behavior_references
 
 type Aliases = Mapping[str, tuple[str, ...]]
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from abs_replay.errors import Problem, SpecError
@@ -10,6 +10,7 @@ from abs_replay.exact_json import Json
 from abs_replay.spec import expressions, references, resolved_rules, rule_checks, rules, templates
 from abs_replay.spec.configuration import Configuration
 from abs_replay.spec.fragments import Placed
+from abs_replay.spec.listing import Listing, behavior_references, evaluation_references, without_x
 from abs_replay.spec.places import Document, Path
 from abs_replay.spec.session import UNSET, Behavior, Evaluation, Session
 from abs_replay.spec.sources import Capture, Missing, Scope, Sources, outside, parse_variables
@@ -30,6 +31,14 @@ class Dataset:
 
 
 @dataclass(frozen=True, slots=True)
+class _Kept:
+    """What resolving a template finds anew each time: a thousand traces resolve it a thousand times."""
+
+    references: dict[str, frozenset[str]] = field(default_factory=dict)  # by place
+    evaluations: dict[str, Evaluation] = field(default_factory=dict)  # those that refer to nothing
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """A session as its author wrote it, checked and expanded, its references still open."""
 
@@ -40,6 +49,7 @@ class Template:
     description: str | None = None
     dataset: Dataset | None = None
     configuration: Configuration = NO_CONFIGURATION
+    kept: _Kept = field(default_factory=_Kept, compare=False, repr=False)
 
     @property
     def file(self) -> str:
@@ -47,12 +57,14 @@ class Template:
 
     def references(self) -> frozenset[str]:
         """Every reference of the document, as written."""
-        found = _Listing()
-        for placed in self.behaviors:
-            found.behavior(placed.value)
-        for placed in self.evaluations:
-            found.evaluation(placed.value)
-        return frozenset(found.names)
+        if "" not in self.kept.references:
+            found = Listing()
+            for placed in self.behaviors:
+                found.behavior(placed.value)
+            for placed in self.evaluations:
+                found.evaluation(placed.value)
+            self.kept.references[""] = frozenset(found.names)
+        return self.kept.references[""]
 
     def bindings(self, row: Mapping[str, Json]) -> dict[str, Json]:
         """The references that a dataset row answers, as a trace keeps them (V5)."""
@@ -79,44 +91,11 @@ class Template:
             raise SpecError([self.document.problem((), message)]) from None
 
 
-def behavior_references(value: Mapping[str, Json]) -> frozenset[str]:
-    """The references in any field or evaluation of a behavior as written."""
-    listing = _Listing()
-    listing.behavior(value)
-    return frozenset(listing.names)
-
-
 def _found(scope: Scope, name: str) -> list[Json]:
     try:
         return [scope.look_up(name)]
     except Missing:
         return []
-
-
-class _Listing:
-    """Collects the references of what an author wrote."""
-
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-
-    def behavior(self, value: Mapping[str, Json]) -> None:
-        templates.behavior(_without_x(value), self._visit)
-        self._evaluations(value)
-
-    def evaluation(self, value: Mapping[str, Json]) -> None:
-        templates.evaluation(_without_x(value), self._visit)
-        if value.get("type") in rule_checks.COMPOSITIONS:
-            self._evaluations(value)
-
-    def _evaluations(self, value: Mapping[str, Json]) -> None:
-        parts = value.get("evaluations")
-        for part in parts if isinstance(parts, list) else []:
-            if isinstance(part, Mapping):
-                self.evaluation(part)
-
-    def _visit(self, path: Path, text: str, mode: Mode) -> Json:
-        self.names.update(references.names(text, pattern=mode is Mode.PATTERN))
-        return text
 
 
 class _Resolution:
@@ -158,7 +137,7 @@ class _Resolution:
 
     def _behavior(self, at: str, placed: Placed) -> Behavior:
         visit = _Visit(self, placed, (), Scope(self._captures, self._outside))
-        fields = templates.behavior(_without_x(placed.value), visit)
+        fields = templates.behavior(without_x(placed.value), visit)
         captured = fields.get("capture", {})
         if captured:
             self._captures += (Capture(at, captured),)
@@ -179,15 +158,21 @@ class _Resolution:
             requires=fields.get("requires"),
             matches_when=self._matches_when(placed, fields),
             written={key: value for key, value in placed.value.items() if key in fields},
-            references=behavior_references(placed.value),
+            references=self._references(at, placed),
             values={**values, **visit.values},
         )
+
+    def _references(self, at: str, placed: Placed) -> frozenset[str]:
+        kept = self._template.kept.references
+        if at not in kept:
+            kept[at] = behavior_references(placed.value)
+        return kept[at]
 
     def _matches_when(self, placed: Placed, fields: Mapping[str, Any]) -> rules.MatchesWhen | None:
         raw = fields.get("matches_when")
         if raw is None:
             return None
-        match = _without_x(raw)
+        match = without_x(raw)
         self._check_criterion(placed, match)
         return rules.MatchesWhen.model_validate(match)
 
@@ -205,6 +190,17 @@ class _Resolution:
         return tuple(built), values
 
     def _evaluation(
+        self, at: str, placed: Placed, path: Path, raw: Mapping[str, Any], scope: Scope
+    ) -> tuple[Evaluation, dict[str, Json]]:
+        kept = self._template.kept.evaluations
+        if at in kept:
+            return kept[at], {}
+        built = self._built(at, placed, path, raw, scope)
+        if not evaluation_references(raw):
+            kept[at] = built[0]
+        return built
+
+    def _built(
         self, at: str, placed: Placed, path: Path, raw: Mapping[str, Any], scope: Scope
     ) -> tuple[Evaluation, dict[str, Json]]:
         fields = rule_checks.known(raw, rule_checks.TYPES[raw["type"]])
@@ -280,7 +276,3 @@ def _pattern(text: str, look_up: Callable[[str], Json]) -> str:
     return "".join(
         part if isinstance(part, str) else re.escape(references.as_text(look_up(part.name))) for part in parts
     )
-
-
-def _without_x(value: Mapping[str, Json]) -> dict[str, Json]:
-    return {key: item for key, item in value.items() if not key.startswith("x-")}
