@@ -10,6 +10,7 @@ words it carries, in that order, each rule choosing among what those before it l
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from abs_replay.assembly.conversations import Conversation, Seen, by_time
+from abs_replay.assembly.nearness import Awaiting, Running
 from abs_replay.assembly.pairing import agreement, same_use
 from abs_replay.assembly.threads import best, opening
 from abs_replay.decoders import Message
@@ -25,14 +26,17 @@ def group(everything: Iterable[Seen]) -> list[Conversation]:
     for one in by_role[front]:
         _join(found, one, front)
     agents = list(found)
+    running = Running(agents)
     for one in by_role[Role.LLM] if front is Role.AGENT else ():
-        home = _home_of_turn(agents, one)
+        near = [] if one.key or one.trace_id else running.at(one.start)
+        home = _home_of_turn(near or agents, one)
         if home:
             home.place(one)
         else:
             _join([c for c in found if c.front is Role.LLM], one, Role.LLM, found)
+    tools = _Near(found)
     for one in (s for s in ordered if not s.turn and s.decoded.protocol):
-        _place_use(found, one)
+        _place_use(found, tools.of(one), one)
     return [conversation for conversation in found if conversation.members]
 
 
@@ -147,10 +151,28 @@ def _user_texts(messages: Sequence[Message]) -> Iterator[str]:
             yield message.content.strip()
 
 
-def _place_use(found: list[Conversation], one: Seen) -> None:
+class _Near:
+    """The conversations that an exchange of a tool channel can belong to, all where that is unclear."""
+
+    def __init__(self, found: list[Conversation]) -> None:
+        self._found = found
+        self._running = Running([c for c in found if c.front is Role.AGENT])
+        self._awaiting = Awaiting(found)
+
+    def of(self, one: Seen) -> list[Conversation]:
+        if one.key or one.trace_id:
+            return self._found
+        running = self._running.at(one.start)
+        if running or not one.uses:
+            return running or self._found
+        awaiting = self._awaiting.at(one.start)
+        return awaiting if any(_carried_out(c, one) for c in awaiting) else self._found
+
+
+def _place_use(found: list[Conversation], near: list[Conversation], one: Seen) -> None:
     """Put an exchange of a tool channel where it belongs; it opens one only where no turns were seen."""
     pool, _ = _narrow(
-        _open_to(found, one),
+        _open_to(near, one),
         lambda c: bool(one.key and c.key == one.key),
         lambda c: bool(c.trace_ids) and one.trace_id in c.trace_ids,
         lambda c: c.front is Role.AGENT and _running(c, one),
@@ -168,7 +190,7 @@ def _place_use(found: list[Conversation], one: Seen) -> None:
 
 def _carried_out(conversation: Conversation, one: Seen) -> float:
     """Give how surely this carried out a call that the conversation waits for."""
-    if one.start < conversation.front_start:
+    if not one.uses or one.start < conversation.front_start:
         return 0
     calls = conversation.open_calls(one.start)
     return max((agreement(call, use)[0] for call in calls for use in one.uses), default=0)
@@ -176,6 +198,8 @@ def _carried_out(conversation: Conversation, one: Seen) -> float:
 
 def _awaits(conversation: Conversation, one: Seen) -> bool:
     """Say whether more calls like this wait here than were carried out: equal ones are shared out."""
+    if not one.uses:
+        return False
     since = conversation.before(one.start)
     earlier = [use for seen in conversation.uses if seen.start >= since for use in seen.uses]
     for use in one.uses:

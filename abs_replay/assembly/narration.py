@@ -10,7 +10,6 @@ from abs_replay.assembly.conversations import Conversation, Placed, Seen
 from abs_replay.assembly.drafts import Asked, Draft, Moment, moments
 from abs_replay.assembly.threads import holds, passes_on, plain, says_the_same
 from abs_replay.decoders import Call, Message, Turn
-from abs_replay.exact_json import Json
 from abs_replay.exchange import Role
 from abs_replay.trace import Source, Usage, Visibility
 
