@@ -442,3 +442,20 @@ def test_stopping_does_not_wait_for_clients(serve: Serve) -> None:
         begun = time.monotonic()
         server.stop()
         assert time.monotonic() - begun < 2
+
+
+class Faulty(Player):
+    """A player with a bug in it."""
+
+    def play(self, request: Request, channel: Channel, scope: str = "") -> Any:
+        raise RuntimeError("a bug")
+
+
+def test_a_fault_of_the_player_counts_as_a_miss() -> None:
+    player = Faulty(Cassette(Recording("r", "n", 0.0), (tool("/orders/1", Response(200)),)))
+    reported: list[Miss] = []
+    with ReplayServer(player, on_miss=reported.append) as server:
+        answer = httpx.get(f"{server.addresses()[TOOL]}/orders/1")
+
+    assert answer.status_code == 500
+    assert (len(reported), player.summary().missed) == (1, 1)

@@ -48,8 +48,12 @@ class App:
             self._player.reset()
             await _send_all(send, 204, "text/plain", b"")
             return
-        channel = self.channels[scope["server"][1]]
-        result = self._player.play(request, channel, play_scope(request.headers, token))
+        port = scope["server"][1]
+        try:
+            result = self._player.play(request, self.channels[port], play_scope(request.headers, token))
+        except Exception:
+            self.refuse(port)  # a fault of ours answers nothing: a job whose client swallows it must not pass
+            raise
         if isinstance(result, Miss):
             await self._send_miss(result, send)
         else:
@@ -64,7 +68,7 @@ class App:
         return ready
 
     def refuse(self, port: int) -> None:
-        """Count as missed what the HTTP parser has refused already."""
+        """Count as missed what was refused before it could be looked up."""
         miss = self._player.unreadable(self.channels[port])
         if self._on_miss is not None:
             self._on_miss(miss)
