@@ -6,6 +6,7 @@ A line that begins with `>` is of the request, with `<` of the response, `*` is 
 from collections.abc import Iterator
 
 from abs_replay.cli.columns import length, moment, plural, size
+from abs_replay.decoders import decode
 from abs_replay.decoders.content import Content, request_content, response_content
 from abs_replay.exchange import Body, Exchange, Headers, Request, Response
 from abs_replay.reports.cells import escaped
@@ -27,6 +28,16 @@ def _heading(exchange: Exchange) -> Iterator[str]:
     yield escaped(f"* {exchange.outcome.value}{took}{redacted}")
     if exchange.error is not None:
         yield escaped(f"* error: {exchange.error}")
+    yield escaped(f"* {_reading(exchange)}")
+
+
+def _reading(exchange: Exchange) -> str:
+    """What the traces make of it: its protocol, and where a stream was cut short; or why nothing."""
+    decoded = decode(exchange)
+    if decoded.protocol is None:
+        return f"not decoded: {decoded.reason}"
+    cut = ", a stream that ended before its last event" if decoded.complete is False else ""
+    return f"decoded as {decoded.protocol}{cut}"
 
 
 def _request(exchange: Exchange) -> Iterator[str]:

@@ -18,6 +18,7 @@ def test_request_and_response_are_shown_whole() -> None:
 
     assert lines[1:] == [
         "* complete in 10 ms, redacted",
+        "* not decoded: no decoder claims POST /v1 on llm:openai",
         "> POST https://h/v1?x=1 HTTP/1.1",
         "> A: b",
         "* 8 bytes in 1 chunk (bytes@ms: 8@0.5)",
@@ -46,6 +47,7 @@ def test_a_failure_says_why_nothing_came() -> None:
     assert lines[1:] == [
         "* refused",
         "* error: connection refused",
+        "* not decoded: no decoder claims GET / on llm:openai: it has no body",
         "> GET / HTTP/1.1",
         "* no body",
         "* no response",
@@ -88,3 +90,14 @@ def test_control_characters_are_escaped_everywhere() -> None:
     shown = wire(Exchange(evil, Channel(Role.LLM, evil), 1.0, request, response, error=evil))
 
     assert {character for character in shown if not character.isprintable()} == {"\n"}
+
+
+def test_an_exchange_says_how_it_was_read_and_that_its_stream_was_cut_short() -> None:
+    request = Request("POST", "/v1/chat/completions", body=Body(b'{"messages": [{"role": "user"}]}'))
+    event = b'data: {"choices": [{"index": 0, "delta": {"content": "x"}}]}\n\n'
+    whole, cut = (Response(200, (), Body(body)) for body in (event + b"data: [DONE]\n\n", event))
+
+    assert "* decoded as openai_chat" in wire(Exchange("e1", LLM, 1.0, request, whole)).splitlines()
+    assert "* decoded as openai_chat, a stream that ended before its last event" in wire(
+        Exchange("e1", LLM, 1.0, request, cut)
+    )
