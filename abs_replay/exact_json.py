@@ -28,11 +28,12 @@ class Number(Decimal):
 
 def loads(text: str | bytes) -> Any:
     """Parse JSON with exact numbers; raises `ValueError` for what is no JSON (NaN included)."""
+    if not isinstance(text, str):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
     # -0 is rare, and plain `int` is twice as fast.
-    signed_zero = "-0" in text if isinstance(text, str) else b"-0" in text
-    parse_int = whole if signed_zero else int
+    decoder = _SIGNED if "-0" in text else _PLAIN
     try:
-        return json.loads(text, parse_float=Number, parse_int=parse_int, parse_constant=_refuse)
+        return decoder.decode(text)
     except ArithmeticError:
         raise ValueError("a number is too large") from None
 
@@ -47,6 +48,11 @@ def _refuse(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
+# Made once: short texts take longer to make a decoder for than to decode.
+_PLAIN = json.JSONDecoder(parse_float=Number, parse_int=int, parse_constant=_refuse)
+_SIGNED = json.JSONDecoder(parse_float=Number, parse_int=whole, parse_constant=_refuse)
+
+
 def dumps(value: Json) -> str:
     """Write compact JSON: no blanks, keys in their order, letters not escaped (SEMANTICS V1)."""
     parts: list[str] = []
@@ -58,8 +64,8 @@ def _write(value: Json, out: Callable[[str], None]) -> None:
     # One frame a level, so that what `loads` could read is written, too.
     if isinstance(value, str):
         out(encode_basestring(value))
-    elif isinstance(value, Decimal):
-        out(value.text if isinstance(value, Number) else str(value))
+    elif value is None or value is True or value is False:
+        out(_CONSTANTS[value])
     elif isinstance(value, dict | Mapping):  # `dict` first: asking an abstract class is slow
         before = "{"
         for key, item in value.items():
@@ -74,8 +80,13 @@ def _write(value: Json, out: Callable[[str], None]) -> None:
             _write(item, out)
             before = ","
         out("]" if value else "[]")
+    elif isinstance(value, Decimal):
+        out(value.text if isinstance(value, Number) else str(value))
     else:
-        out(json.dumps(value))
+        out(repr(value) if type(value) is int else json.dumps(value))
+
+
+_CONSTANTS = {None: "null", True: "true", False: "false"}
 
 
 def equal(left: Json, right: Json) -> bool:
