@@ -31,10 +31,10 @@ def write(value: Json) -> str:
 
 
 def _write(value: Json, newline: str, parts: list[str]) -> None:
-    inner = newline + "  "
     if isinstance(value, str):
         parts.append(encode_basestring(value))
     elif isinstance(value, dict | Mapping) and value:
+        inner = newline + "  "
         before = "{" + inner
         for key, item in value.items():
             parts.append(f"{before}{encode_basestring(key)}: ")
@@ -42,6 +42,7 @@ def _write(value: Json, newline: str, parts: list[str]) -> None:
             before = "," + inner
         parts.append(newline + "}")
     elif isinstance(value, list | tuple) and value:
+        inner = newline + "  "
         before = "[" + inner
         for item in value:
             parts.append(before)
