@@ -1,7 +1,7 @@
 """Whatever a file holds, it loads and resolves, or says what is wrong: never a traceback."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ def _some(draw: Draw, keys: list[str]) -> dict[str, Any]:
 
 
 @st.composite
-def _rules(draw: Draw, level: dict[str, Any]) -> Any:
+def _rules(draw: Draw, level: Mapping[str, Any]) -> Any:
     kind = draw(st.sampled_from(sorted({*level} - {"expected"})))
     model = rule_checks.TYPES[kind]
     needed = {**_FITTING, "criteria": "c", "ground_truth": "self", "id": "i", "variable": "x", "min": 1}
