@@ -40,7 +40,7 @@ def inconclusive(verdict: Verdict, at: str) -> Verdict:
 def block(session: Session, alignment: Alignment, verdicts: OfBehaviors) -> Blocked:
     """Make inconclusive, in place, the failures that depend on a failed blocking evaluation."""
     blocked = Blocked()
-    if not any(verdict.blocking for of_behavior in verdicts for verdict in of_behavior):
+    if not any(v.blocking and v.status is Status.FAILED for of_behavior in verdicts for v in of_behavior):
         return blocked
     dependents = _Dependents(session.behaviors, alignment)
     for index in range(len(verdicts)):

@@ -44,14 +44,15 @@ def _fits(character: str, encoding: str) -> bool:
 
 def fitted(text: str, width: int) -> str:
     """Cut or pad to exactly this width; what was cut ends in `…`."""
-    return set_cell_size(cut(text, width), width)
+    # A joiner at the end would join the padding, and rich count it as nothing.
+    return set_cell_size(cut(text, width).rstrip(JOINERS), width)
 
 
 def cut(text: str, width: int) -> str:
     """Cut to at most this width; what was cut ends in `…`."""
     if cell_len(text) <= width:
         return text
-    return set_cell_size(text, width - 1).rstrip() + "…"
+    return set_cell_size(text, width - 1).rstrip(f" {JOINERS}") + "…"
 
 
 def centred(text: str, width: int) -> str:

@@ -4,7 +4,7 @@ import io
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -23,6 +23,8 @@ def test_what_was_escaped_controls_nothing_and_can_be_written(text: str) -> None
 
 
 @given(TEXTS.map(escaped), st.integers(1, 30))
+@example("\u200d", 1)
+@example("日本\u200d日", 5)
 def test_fitted_text_is_exactly_as_wide_as_asked(text: str, width: int) -> None:
     assert cell_len(fitted(text, width)) == width
     assert cell_len(cut(text, width)) <= width
