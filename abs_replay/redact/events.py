@@ -26,6 +26,7 @@ _NAMES = tuple(
 )
 _VALUE = re.compile(rb'\s{0,8}:\s{0,8}"((?:[^"\\]|\\.)*)"')
 _INDEX = b'index"'
+LOOK_BACK = 512  # bytes before a member in which its index is; without a bound, one long line takes minutes
 _NUMBER = re.compile(rb"\s{0,8}:\s{0,8}(\d{1,9})")
 
 
@@ -60,7 +61,8 @@ def _members(data: bytes) -> dict[tuple[bytes, bytes], list[Piece]]:
 
 def _index_before(data: bytes, at: int) -> bytes:
     """The last index that an event names before a place in it."""
-    index = data.rfind(_INDEX, data.rfind(b"\n", 0, at) + 1, at)
+    since = max(data.rfind(b"\n", max(0, at - LOOK_BACK), at) + 1, at - LOOK_BACK, 0)
+    index = data.rfind(_INDEX, since, at)
     number = _NUMBER.match(data, index + len(_INDEX)) if index >= 0 else None
     return number[1] if number else b""
 
