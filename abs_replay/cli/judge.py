@@ -1,5 +1,6 @@
 """The judge that a command line names: `--judge-answers FILE`, or nobody."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,16 +11,17 @@ if TYPE_CHECKING:
 
 answers_option = click.option(
     "--judge-answers",
+    multiple=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Answers for judged evaluations, recorded in a JSON file (abs grade --dry-run --format json).",
+    help="Answers for judged evaluations, as abs grade --dry-run --format json asks them; repeatable.",
 )
 
 
-def judge_of(answers: Path | None) -> "Judge | None":
+def judge_of(answers: Sequence[Path]) -> "Judge | None":
     """Make the judge; None where none was named, and judged evaluations are errors then."""
-    if answers is None:
+    if not answers:
         return None
     from abs_replay.judges import open_judge
 
-    return open_judge("recorded", {"answers": str(answers)})
+    return open_judge("recorded", {"answers": [str(path) for path in answers]})

@@ -49,7 +49,7 @@ class Options:
     output: Path | None
     strict_user: bool
     no_require_match: bool
-    judge_answers: Path | None
+    judge_answers: tuple[Path, ...]
     ci: bool
 
 

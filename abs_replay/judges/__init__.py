@@ -1,9 +1,9 @@
 """Judges: what answers the questions that need a model, one module each with `open_judge(settings)`.
 
-`settings` are texts by name; what a judge can not do with them is a `UsageError`.
+`settings` are lists of texts by name; what a judge can not do with them is a `UsageError`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 from abs_replay.judgement import Judge
@@ -13,7 +13,7 @@ JUDGES = {
 }
 
 
-def open_judge(name: str, settings: Mapping[str, str]) -> Judge:
+def open_judge(name: str, settings: Mapping[str, Sequence[str]]) -> Judge:
     """Make the judge of that name."""
     judge: Judge = import_module(JUDGES[name]).open_judge(settings)
     return judge

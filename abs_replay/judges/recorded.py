@@ -1,4 +1,4 @@
-"""Answers out of a file: what people, or a model somewhere else, said (`--judge-answers FILE`).
+"""Answers out of files: what people, or a model somewhere else, said (`--judge-answers FILE`).
 
 A file is JSON: a list of answers, one answer a line, or what `abs grade --dry-run --format json`
 printed, filled in. An answer names its question by `digest`, or by place, and says what it comes to:
@@ -28,6 +28,7 @@ from abs_replay.judgement import Answer, Question
 ANSWER = ("digest", "session", "trace", "at", "score", "reason", "error", "judge")
 QUESTION = ("places", "type", "criteria", "prompt", "adapter", "evidence")
 
+type Settings = Mapping[str, Sequence[str]]
 type Key = str | tuple[str, str | None, str]
 
 
@@ -49,23 +50,25 @@ class RecordedJudge:
         return next((self.answers[key] for key in keys if key in self.answers), None)
 
 
-def open_judge(settings: Mapping[str, str]) -> RecordedJudge:
-    """Make a judge of the file that `answers` names; raises `UsageError` as `FILE:LINE: message`."""
-    return read(Path(settings["answers"]))
+def open_judge(settings: Settings) -> RecordedJudge:
+    """Make a judge of the files that `answers` names; raises `UsageError` as `FILE:LINE: message`."""
+    return read(*map(Path, settings["answers"]))
 
 
-def read(path: Path) -> RecordedJudge:
-    """Read a file of answers; raises `UsageError` with the line of what is wrong."""
+def read(*paths: Path) -> RecordedJudge:
+    """Read files of answers; raises `UsageError` with the line of what is wrong."""
     answers: dict[Key, Answer] = {}
-    lines: dict[Key, int] = {}
-    for line, value in _entries(_text(path), path):
-        entry = _Entry(value, f"{path}:{line}")
-        key, answer = entry.key(), entry.answer()
-        if key in lines:
-            raise entry.wrong(f"line {lines[key]} answers this question already")
-        lines[key] = line
-        if answer is not None:
-            answers[key] = answer
+    places: dict[Key, str] = {}
+    for path in paths:
+        for line, value in _entries(_text(path), path):
+            place = f"{path}:{line}"
+            entry = _Entry(value, place)
+            key, answer = entry.key(), entry.answer()
+            if answer is None:
+                continue
+            if key in places:
+                raise entry.wrong(f"{places[key]} answers this question already")
+            places[key], answers[key] = place, answer
     return RecordedJudge(answers)
 
 

@@ -71,13 +71,8 @@ def test_questions_are_answered_by_hand_round_by_round(abs_: Abs) -> None:
     places = [question["places"] for question in answered["questions"]]
     assert places[0] == [{"session": "Number", "trace": "t-1", "at": "behaviors[2].evaluations[0]"}]
     fill_in("second.json")
-    both = [
-        question
-        for name in ("first.json", "second.json")
-        for question in json.loads(Path(name).read_text())["questions"]
-    ]
-    Path("answers.json").write_text(json.dumps(both))
-    status, out, err = abs_(*GRADE, "--judge-answers", "answers.json", "--format", "json")
+    both = ("--judge-answers", "first.json", "--judge-answers", "second.json")
+    status, out, err = abs_(*GRADE, *both, "--format", "json")
     (run,) = json.loads(out)["runs"]
     assert [(step["status"], step["step"]) for step in run["steps"]] == [
         ("sent", 1),

@@ -82,7 +82,7 @@ def test_an_error_is_an_answer_and_a_null_score_is_none(tmp_path: Path) -> None:
         ({"digest": 7, "score": 1}, "`digest` must be text"),
         ({"session": "S", "score": 1}, "`session` and `at`"),
         ({"session": "S", "at": "behaviors[0].matches_when", "score": 1}, "by its `digest`"),
-        ({"digest": "good", "score": 1}, "line 2 answers this question already"),
+        ({"digest": "good", "score": 1}, "answers.json:2 answers this question already"),
         ("text", "an answer is an object"),
     ],
 )
@@ -103,9 +103,18 @@ def test_a_file_that_is_no_json_is_refused_in_one_line(tmp_path: Path, text: str
     assert "\n" not in str(raised.value)
 
 
+def test_several_files_are_one_and_what_is_not_answered_in_one_may_be_in_another(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    first.write_text(json.dumps([{**GOOD, "score": None}, {**GOOD, "digest": "d2"}]), encoding="utf-8")
+    second.write_text(json.dumps(GOOD), encoding="utf-8")
+    assert set(read(first, second).answers) == {"d1", "d2"}
+    with pytest.raises(UsageError, match=r"second.json:1: .*second.json:1 answers this question already"):
+        read(second, first, second)
+
+
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="can not be read"):
-        open_judge("recorded", {"answers": str(tmp_path / "no.json")})
+        open_judge("recorded", {"answers": [str(tmp_path / "no.json")]})
     assert list(JUDGES) == ["recorded"]
 
 
