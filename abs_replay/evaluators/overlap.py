@@ -28,7 +28,7 @@ from abs_replay.verdicts import Status, Verdict
 
 THRESHOLD = 0.5
 TOLERANCE = 1e-9  # the same text twice may score 0.9999999999999998
-LARGEST_TABLE = 10_000_000  # cells of the longest common subsequence: about two seconds
+LARGEST_TABLE = 4_000_000  # cells of the longest common subsequence, 2000 words by 2000: a few seconds
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
