@@ -99,6 +99,41 @@ def test_a_behavior_added_above_moves_verdicts_without_flipping_them() -> None:
     assert set(carried(before, after)) == {"behaviors[1].evaluations[0]", "behaviors[2].evaluations[0]"}
 
 
+def test_a_session_that_flips_says_which_checks_did_it_where_no_evaluation_flipped() -> None:
+    before = run(behavior(0, "a", verdict(RULE)))
+    added = verdict("behaviors[0].evaluations[1]", Status.FAILED, fingerprint="new", label='contains "x"')
+    inserted = replace(behavior(1, "b", status=StepStatus.UNMATCHED), target="Refund")
+    after = run(behavior(0, "a", verdict(RULE), added), inserted, result=Result.FAILED)
+
+    found = compared(before, after)
+
+    (flip,) = found.results
+    assert flip.before.reason == ""
+    assert flip.after.reason == (
+        'behaviors[0].evaluations[1] (contains "x") is failed; '
+        "behaviors[1] (assistant informs Refund) is unmatched"
+    )
+    told = render(found)
+    assert told.startswith("g-1 → g-2: no evaluation flipped, 1 the same (carried over)\n")
+    assert (
+        'Only after: 1 evaluation, in 1 trace\n  S · behaviors[0].evaluations[1] · contains "x": 1 fail'
+        in told
+    )
+
+
+def test_regressions_count_what_flipped_counts() -> None:
+    edited = verdict(RULE, Status.FAILED, fingerprint="new")
+    after = run(behavior(0, "x", edited, status=StepStatus.UNMATCHED), result=Result.FAILED)
+
+    found = as_json(compared(run(behavior(0, "x", verdict(RULE))), after))
+
+    assert (found["flipped"], found["regressions"]) == (1, 1)
+    assert found["matches"] == {"flipped": 1, "regressions": 1}
+    sessions = found["sessions"]
+    assert isinstance(sessions, dict)
+    assert (sessions["flipped"], sessions["regressions"]) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "cause"),
     [

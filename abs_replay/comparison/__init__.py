@@ -18,6 +18,7 @@ from abs_replay.comparison.pairing import (
     paired,
     paired_runs,
 )
+from abs_replay.comparison.results import not_passed
 from abs_replay.comparison.statistics import Rate, Tally
 from abs_replay.verdicts import Grading, Run, Status, Verdict
 
@@ -139,7 +140,7 @@ def direction(before: Status, after: Status) -> Direction:
 
 
 def _result(run: Run) -> Check:
-    return Check(run.session, run.trace, "", "session", Status(run.result.value), "")
+    return Check(run.session, run.trace, "", "session", Status(run.result.value), not_passed(run))
 
 
 def _flips(pairs: Iterable[tuple[Check, Check]]) -> tuple[Flip, ...]:

@@ -1,9 +1,9 @@
 """What flipped between two gradings, for people and as JSON."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-from abs_replay.comparison import Cause, Comparison, Flip
+from abs_replay.comparison import Cause, Comparison, Direction, Flip
 from abs_replay.comparison.pairing import Check
 from abs_replay.comparison.statistics import Rate, Tally
 from abs_replay.exact_json import Json
@@ -24,14 +24,16 @@ def render(comparison: Comparison, screen: Screen = PAPER) -> str:
     lines = list(_headline(comparison))
     for place, flips in _grouped(comparison.all_flips).items():
         lines += ["", *_rule(place, flips, tallies.get(place), screen)]
-    lines += ["", *_closing(comparison)]
+    lines += ["", *_closing(comparison, screen)]
     return "\n".join(lines) + "\n"
 
 
 def _headline(comparison: Comparison) -> Iterator[str]:
-    flipped = len(comparison.flips)
+    # Matches and whole sessions may flip where no evaluation did.
+    none = "no evaluation" if comparison.all_flips else "nothing"
+    flipped = f"{len(comparison.flips) or none} flipped"
     same = f"{comparison.same} the same{_carried(comparison)}"
-    yield escaped(f"{comparison.before} → {comparison.after}: {flipped or 'nothing'} flipped, {same}")
+    yield escaped(f"{comparison.before} → {comparison.after}: {flipped}, {same}")
 
 
 def _carried(comparison: Comparison) -> str:
@@ -90,13 +92,27 @@ def _tested(tally: Tally) -> str:
     return f"{went}: McNemar's mid-p {tally.mid_p:.3g}"
 
 
-def _closing(comparison: Comparison) -> Iterator[str]:
+def _closing(comparison: Comparison, screen: Screen) -> Iterator[str]:
     yield f"Sessions passed: {_rate(comparison.rate_before)} → {_rate(comparison.rate_after)}"
     for name, checks in (("before", comparison.only_before), ("after", comparison.only_after)):
         if checks:
             traces = len({(check.session, check.trace) for check in checks})
             plural = "" if len(checks) == 1 else "s"
             yield f"Only {name}: {len(checks)} evaluation{plural}, in {_runs(traces)}"
+            yield from _alone(checks, screen)
+
+
+def _alone(checks: Iterable[Check], screen: Screen) -> Iterator[str]:
+    """What evaluations of one grading alone came to, rule by rule."""
+    came_to: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for check in checks:
+        heading = f"{check.session} · {check.at} · {check.label or check.type}"
+        came_to[heading][EVALUATIONS[check.status][1]] += 1
+    for heading, counts in list(came_to.items())[:MOST_OF_A_RULE]:
+        summary = ", ".join(f"{count} {word}" for word, count in counts.items())
+        yield f"  {cut(escaped(heading), max(screen.width - len(summary) - 4, 20))}: {summary}"
+    if len(came_to) > MOST_OF_A_RULE:
+        yield f"  .. and {len(came_to) - MOST_OF_A_RULE} more rules"
 
 
 def _runs(count: int) -> str:
@@ -113,23 +129,33 @@ def _rate(rate: Rate) -> str:
 
 
 def as_json(comparison: Comparison) -> dict[str, Json]:
-    """The comparison for tools: every flip, the counts, and the test of each judged rule."""
+    """The comparison for tools: every flip, the counts, and the test of each judged rule.
+
+    `flipped` and `regressions` count evaluations; matches and whole sessions have counts of their own.
+    """
     return {
         "before": comparison.before,
         "after": comparison.after,
         "flipped": len(comparison.flips),
         "same": comparison.same,
         "carried_over": comparison.carried,
-        "regressions": len(comparison.regressions),
+        "regressions": _worse(comparison.flips),
         "flips": [_flip_json(flip) for flip in comparison.all_flips],
         "only_before": [_check_json(check) for check in comparison.only_before],
         "only_after": [_check_json(check) for check in comparison.only_after],
         "judged": [_tally_json(tally) for tally in comparison.tallies if tally.judged],
+        "matches": {"flipped": len(comparison.matches), "regressions": _worse(comparison.matches)},
         "sessions": {
+            "flipped": len(comparison.results),
+            "regressions": _worse(comparison.results),
             "before": _rate_json(comparison.rate_before),
             "after": _rate_json(comparison.rate_after),
         },
     }
+
+
+def _worse(flips: Iterable[Flip]) -> int:
+    return sum(flip.direction is Direction.REGRESSION for flip in flips)
 
 
 def _flip_json(flip: Flip) -> dict[str, Json]:

@@ -96,7 +96,9 @@ def test_saved_reports_are_compared_without_any_store(abs_: Calls, tmp_path: Pat
     assert status == 0
     found = json.loads(out)
     assert (found["before"], found["after"]) == ("old.json", "new.json")
-    assert (found["flipped"], found["same"], found["carried_over"], found["regressions"]) == (1, 9, 9, 2)
+    assert (found["flipped"], found["same"], found["carried_over"], found["regressions"]) == (1, 9, 9, 1)
+    assert (found["sessions"]["flipped"], found["sessions"]["regressions"]) == (1, 1)
+    assert found["matches"] == {"flipped": 0, "regressions": 0}
     (session, flip) = found["flips"]
     assert (session["type"], session["direction"]) == ("session", "regression")
     assert (flip["before"], flip["after"], flip["cause"]) == ("passed", "failed", "rule")
