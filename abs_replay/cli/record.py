@@ -2,10 +2,8 @@
 
 import asyncio
 import ipaddress
-import json
 import os
 import signal
-import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +14,8 @@ from typing import TYPE_CHECKING
 import click
 
 from abs_replay.channels import KNOWN_MODELS, distinct, environment, parse_upstream, without_proxy
+from abs_replay.cli.listeners import exported, listed
+from abs_replay.cli.recording_log import Log, counted
 from abs_replay.errors import UsageError
 from abs_replay.exchange import Channel, Exchange, Recording, Role, Upstream
 
@@ -131,52 +131,6 @@ def _tag(text: str) -> tuple[str, str]:
     return key, value
 
 
-class Log:
-    """What is said on standard error: words, or JSON lines, or problems alone."""
-
-    def __init__(self, quiet: bool, as_json: bool) -> None:
-        self._quiet, self._as_json = quiet, as_json
-        watched = not quiet and not as_json and sys.stderr.isatty()
-        self._over = "\r\x1b[K" if watched else ""  # writes over the status
-
-    def say(self, event: str, words: str, **fields: object) -> None:
-        if self._quiet and event != "problem":
-            return
-        line = json.dumps({"event": event, **fields}, ensure_ascii=False) if self._as_json else words
-        click.echo(f"{self._over}{line}", err=True)
-
-    def problem(self, message: str) -> None:
-        self.say("problem", f"abs: {message}", message=message)
-
-    def kept(self, exchange: Exchange) -> None:
-        if self._as_json:
-            self.say("exchange", "", **_facts(exchange))
-
-    def status(self, summary: "Summary") -> None:
-        """For people who watch."""
-        if self._over:
-            click.echo(f"{self._over}{_words(summary)}, {summary.bytes:,} bytes ", nl=False, err=True)
-
-
-def _facts(exchange: Exchange) -> dict[str, object]:
-    response = exchange.response
-    return {
-        "id": exchange.id,
-        "channel": str(exchange.channel),
-        "method": exchange.request.method,
-        "target": exchange.request.target,
-        "status": response.status if response else None,
-        "outcome": exchange.outcome.value,
-        "ended_ms": exchange.ended_ms,
-    }
-
-
-def _words(summary: "Summary") -> str:
-    from abs_replay.cli.columns import plural
-
-    return f"{plural(summary.exchanges, 'exchange')}, {plural(summary.errors, 'error')}"
-
-
 @dataclass(slots=True)
 class Stop:
     """Whether to stop, and whether the terminal said so, to the whole group of processes."""
@@ -203,7 +157,7 @@ def _record(plan: Plan, log: Log) -> int:
     recording = plan.recording
     log.say(
         "ended",
-        f"recorded {recording.name} ({recording.id[:12]}): {_words(summary)} in {plan.store}",
+        f"recorded {recording.name} ({recording.id[:12]}): {counted(summary)} in {plan.store}",
         recording=recording.id,
         name=recording.name,
         store=str(plan.store),
@@ -252,8 +206,7 @@ async def _listen(plan: Plan, log: Log) -> "tuple[int, Summary]":
 def _show(plan: Plan, addresses: Mapping[Channel, str], log: Log) -> None:
     variables = environment(addresses)
     lines = [f"recording {plan.recording.name} in {plan.store}"]
-    lines += [f"  {channel!s:<20} {url}" for channel, url in addresses.items()]
-    lines += ["environment:", *(f"  export {name}={value}" for name, value in variables.items())]
+    lines += [*listed(addresses), *exported(variables)]
     if not plan.program:
         lines.append(
             "set these for your agent and for whoever talks to it, then chat; Ctrl-C ends the recording"

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import shlex
 import signal
 import threading
 import uuid
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from abs_replay.channels import environment
+from abs_replay.channels import environment, without_proxy
+from abs_replay.cli.listeners import exported, listed
 from abs_replay.errors import CassetteError, UsageError
 from abs_replay.exchange import Role
 
@@ -31,6 +31,7 @@ KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
 PLACEHOLDER = "replayed-by-abs"
 
 _UNUSED_SHOWN = 10
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ class _Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self._note) for number in STOPPING}
         try:
             yield
         finally:
@@ -204,26 +205,14 @@ def _variables(server: "ReplayServer", token: str) -> dict[str, str]:
     variables = environment(addresses)
     if any(channel.role is Role.LLM for channel in addresses):
         variables |= {key: PLACEHOLDER for key in KEYS if not os.environ.get(key)}
-    return variables | _no_proxy()
-
-
-def _no_proxy() -> dict[str, str]:
-    """Keep a proxy that the environment names from being asked for the listeners on loopback."""
-    if not any(os.environ.get(name) for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")):
-        return {}
-    hosts = ",".join(filter(None, (os.environ.get("NO_PROXY") or os.environ.get("no_proxy"), "127.0.0.1")))
-    return {"NO_PROXY": hosts, "no_proxy": hosts}
+    return variables | without_proxy(os.environ)
 
 
 def _show(cassette: "Cassette", server: "ReplayServer", variables: Mapping[str, str]) -> None:
     _say(f"replaying {cassette.recording.name}: {len(cassette.exchanges)} exchanges")
-    for channel, url in server.addresses().items():
-        refused = "  (refused, as recorded: nobody listens)" if channel in server.refused else ""
-        _say(f"  {channel!s:<20} {url}{refused}")
-    _say("environment:")
-    for name, value in variables.items():
-        # These lines are made for a shell, and a path may hold what a shell would run.
-        _say(f"  export {name}={shlex.quote(value)}")
+    refused = dict.fromkeys(server.refused, "refused, as recorded: nobody listens")
+    for line in (*listed(server.addresses(), refused), *exported(variables)):
+        _say(line)
 
 
 def _say(line: str) -> None:
