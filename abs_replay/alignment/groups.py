@@ -67,11 +67,11 @@ def _call_groups(steps: Sequence[Step]) -> Iterator[tuple[int, object]]:
 
 def _with_responses(steps: Sequence[Step], calls: Sequence[int]) -> int:
     ids = {steps[call].call_id for call in calls} - {None}
-    mask, behind = sum(1 << call for call in calls), True
+    mask, behind, own = sum(1 << call for call in calls), True, set(calls)
     for position in range(calls[0] + 1, len(steps)):  # a recorded group may have responses between its calls
         step = steps[position]
         response = is_tool_response(step)
-        behind = behind and (response or step.actor == "system" or position in calls)
+        behind = behind and (response or step.actor == "system" or position in own)
         if response and (step.call_id in ids if step.call_id else behind):
             mask |= 1 << position
     return mask
