@@ -348,6 +348,17 @@ def test_a_request_that_is_tried_again_counts_once(wire: Wire, status: int) -> N
     assert brief(wire.steps(), internal=True) == WHOLE[:2]
 
 
+@pytest.mark.parametrize("status", [400, 401, 404])
+def test_a_request_that_was_refused_for_good_stands_beside_the_same_one_later(
+    wire: Wire, status: int
+) -> None:
+    wire.llm([U1], None, 0, status=status)
+    wire.llm([U1], A1, 40)
+    refused, answered = wire.traces()
+    assert [step.action for step in refused.steps] == ["says", "fails"]
+    assert brief(answered.steps, internal=True) == WHOLE[:2]
+
+
 def test_a_request_whose_connection_failed_and_is_tried_again_counts_once(wire: Wire) -> None:
     wire.agent([U1], None, 0, outcome=Outcome.REFUSED)
     wire.agent([U1], A1, 40)

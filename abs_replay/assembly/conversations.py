@@ -34,6 +34,14 @@ class Seen:
     def role(self) -> Role:
         return self.exchange.channel.role
 
+    @property
+    def may_pass(self) -> bool:
+        """Whether a failure of this may pass, so that the same again is another try (429, 5xx, no answer)."""
+        response = self.exchange.response
+        if response is None or self.decoded.complete is False:
+            return True
+        return response.status in (408, 425, 429) or response.status >= 500
+
 
 def seen(exchange: Exchange, decoded: Decoded) -> Seen:
     """Read and date an exchange: its answer ends with its last chunk, whenever the connection does."""
@@ -120,7 +128,7 @@ class Conversation:
             self.front_start = min(self.front_start, seen.start)
             self.front_end = max(self.front_end, seen.end)
         turn = seen.turn
-        thread.advance(messages, turn.reply if turn else None, bool(turn and turn.error))
+        thread.advance(messages, turn.reply if turn else None, bool(turn and turn.error and seen.may_pass))
         self._note(seen)
 
     def _unfitting(self, threads: list[Thread], role: Role) -> Thread:

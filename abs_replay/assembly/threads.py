@@ -102,7 +102,7 @@ class Fit:
 
 @dataclass(slots=True)
 class Thread:
-    """What was asked last, and what came back; `failed` where that was no whole reply."""
+    """What was asked last, and what came back; `failed` where that failed in a way that passes."""
 
     asked: tuple[Message, ...] = ()
     reply: Message | None = None

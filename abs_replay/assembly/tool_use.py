@@ -14,7 +14,6 @@ from abs_replay.assembly.drafts import Asked, Draft
 from abs_replay.assembly.narration import Narrator
 from abs_replay.assembly.pairing import Use, agreement, carried, same_use, scalars
 from abs_replay.decoders import Call
-from abs_replay.exchange import Exchange
 from abs_replay.trace import Source
 
 _MIN_ID = 2  # letters of a value in an answer that a later path may repeat by more than chance
@@ -90,12 +89,7 @@ def _place(use: Use) -> tuple[object, object]:
 def _retries(one: _Served, seen: Seen, use: Use) -> bool:
     """Say whether this tries again what failed for a reason that passes (429, 5xx, no answer)."""
     before, earlier = one.last
-    return _passing_failure(before.exchange) and seen.start >= before.end and same_use(earlier, use)
-
-
-def _passing_failure(exchange: Exchange) -> bool:
-    response = exchange.response
-    return response is None or response.status in (408, 425, 429) or response.status >= 500
+    return before.may_pass and seen.start >= before.end and same_use(earlier, use)
 
 
 def _own(narrator: Narrator, seen: Seen, use: Use, number: int) -> _Served:
