@@ -98,7 +98,7 @@ class Run:
     extra_labels: tuple[str, ...] = ()  # what was seen at each step of `extra`, for people
     require_match: bool = True  # whether unmatched behaviors counted (R2), and
     strict_user: bool = False  # whether differing words of the user did (A2)
-    # By place (`at`), in `file`; no part of what the run came to, and a store does not keep it.
+    # By place (`at`), in `file`; no part of what the run came to.
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property

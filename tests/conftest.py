@@ -5,9 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 REPOSITORY = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("ABS_SHARED", REPOSITORY.parent / "shared"))
+
+# No test is failed by a slow machine; under CI each run tries the same examples.
+settings.register_profile("ours", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("ours")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -42,11 +42,9 @@ class Check:
 
 def checks(run: Run) -> tuple[Check, ...]:
     """Every check of a run, a behavior's match before its evaluations."""
-    for strict_user in (run.strict_user, True):  # a store does not keep what counted, only what it came to
-        found = tuple(_checks(run, strict_user))
-        if _explains(found, run.result):
-            return found
-    found = tuple(_checks(run, run.strict_user))
+    found = tuple(_checks(run))
+    if _explains(found, run.result):
+        return found
     status = Status.FAILED if run.result is Result.FAILED else Status.ERROR
     return (*found, Check("", "session", run.session, status, "none of the checks listed here says why"))
 
@@ -73,9 +71,9 @@ def _explains(found: Iterable[Check], result: Result) -> bool:
     return result is Result.PASSED or not statuses.issubset(FINE)
 
 
-def _checks(run: Run, strict_user: bool) -> Iterator[Check]:
+def _checks(run: Run) -> Iterator[Check]:
     for step in run.steps:
-        yield _match(run, step, strict_user)
+        yield _match(run, step)
         yield from map(_evaluation, step.evaluations)
     yield from map(_evaluation, run.chain_evaluations)
 
@@ -85,12 +83,12 @@ def _evaluation(verdict: Verdict) -> Check:
     return Check(verdict.at, f"{verdict.at} {verdict.type}", what, verdict.status, verdict.reason, verdict)
 
 
-def _match(run: Run, step: BehaviorResult, strict_user: bool) -> Check:
+def _match(run: Run, step: BehaviorResult) -> Check:
     status = MATCH[step.status]
     reason = step.near or MATCH_REASONS.get(step.status, f"step {step.step}")
     if not _counts(run, status):
         status, reason = Status.SKIPPED, f"reported, not counted (--no-require-match): {reason}"
-    elif strict_user and step.differs and status is Status.PASSED:
+    elif run.strict_user and step.differs and status is Status.PASSED:
         status, reason = Status.FAILED, "the words differ from the session's (--strict-user)"
     label = entry(step.actor, step.action, step.target, step.content)
     absent = status is Status.FAILED and step.status in ABSENT

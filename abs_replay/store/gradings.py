@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from abs_replay.errors import StoreError
-from abs_replay.judgement import Question
+from abs_replay.judgement import AskedAt, Question
 from abs_replay.store.opening import transaction
 from abs_replay.store.rows import Row
 from abs_replay.store.schema import BEHAVIOR_COLUMNS, RUN_COLUMNS, VERDICT_COLUMNS
@@ -127,6 +127,9 @@ def _run_row(grading_id: str, number: int, run: Run) -> Row:
         list(run.extra),
         json_text(run.extra_labels),
         json_text([asdict(question) for question in run.questions]),
+        run.require_match,
+        run.strict_user,
+        json_text(run.lines),
     )
 
 
@@ -222,9 +225,16 @@ def _run(row: Values, steps: Sequence[BehaviorResult], of_session: Sequence[Verd
         agent=row["agent"],
         row=row["row"],
         bindings=json_value(row["bindings"]),
-        questions=tuple(Question(**question) for question in json_value(row["questions"])),
+        questions=tuple(_question(question) for question in json_value(row["questions"])),
         extra_labels=tuple(json_value(row["extra_labels"])),
+        require_match=row["require_match"],
+        strict_user=row["strict_user"],
+        lines=json_value(row["lines"]),
     )
+
+
+def _question(fields: Values) -> Question:
+    return Question(**{**fields, "places": tuple(AskedAt(**place) for place in fields["places"])})
 
 
 def _behavior(row: Values, evaluations: Sequence[Verdict]) -> BehaviorResult:

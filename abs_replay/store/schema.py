@@ -71,6 +71,9 @@ RUN_COLUMNS = {
     "extra": "BIGINT[]",
     "extra_labels": "VARCHAR",
     "questions": "VARCHAR",
+    "require_match": "BOOLEAN",
+    "strict_user": "BOOLEAN",
+    "lines": "VARCHAR",
 }
 BEHAVIOR_COLUMNS = {
     "grading": "VARCHAR",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from abs_replay import exact_json
 from abs_replay.errors import StoreError
-from abs_replay.judgement import Question
+from abs_replay.judgement import AskedAt, Question
 from abs_replay.store import GradingSummary, Store
 from abs_replay.verdicts import BehaviorResult, Grading, Report, Result, Run, Status, StepStatus, Verdict
 
@@ -45,7 +45,10 @@ BEHAVIOR = BehaviorResult(
     near="step 3: not the words",
     evaluations=(VERDICT, PART),
 )
-QUESTION = Question("d1", "evaluations[0]", "llm_judge", "kind?", {"steps": [CONTENT]}, "adapter", "v1")
+ASKED_AT = AskedAt("Refund — approved", "t-1", "evaluations[0]")
+QUESTION = Question(
+    "d1", "evaluations[0]", "llm_judge", "kind?", {"steps": [CONTENT]}, "adapter", "v1", (ASKED_AT,)
+)
 RUN = Run(
     session="Refund — approved",
     file="refund.abs.yaml",
@@ -59,6 +62,9 @@ RUN = Run(
     bindings={"cases.total": CONTENT},
     questions=(QUESTION,),
     extra_labels=("assistant responds", "tool responds"),
+    require_match=False,
+    strict_user=True,
+    lines={"behaviors[0]": 4},
 )
 REPORT = Report(
     runs=(RUN, replace(RUN, trace="t-2", result=Result.PASSED)),
@@ -84,6 +90,7 @@ def test_a_grading_comes_back_equal(store: Store) -> None:
     store.save_grading(GRADING)
 
     assert store.grading("g-1") == GRADING
+    assert store.grading("g-1").report.runs[0].lines == RUN.lines
 
 
 verdicts = st.recursive(
