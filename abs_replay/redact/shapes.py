@@ -87,7 +87,7 @@ SHAPES = (
     _shape("key", "assw", "passw|Passw", ".assw(?:or)?d" + _MEMBER_VALUE, None),
     _shape(
         "auth",
-        "z",
+        "uthoriz",  # a z alone is frequent in Polish or German
         "authoriz|Authoriz",
         ".uthorization" + _MEMBER + r'(?:[A-Za-z]{1,15} )?([^"\\<>\s]{8,8192})',
         None,
