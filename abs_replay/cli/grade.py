@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from abs_replay.cli.judge import answers_option, judge_of
-from abs_replay.cli.report_format import format_option
+from abs_replay.cli.report_format import format_option, put_out
 from abs_replay.errors import Problem, UsageError
 from abs_replay.exact_json import Json
 from abs_replay.reports import PAPER, Screen, render
@@ -249,18 +249,11 @@ def _print(report: "Report", comparison: "Comparison | None", options: Options) 
 
 
 def _put_out(text: str, warnings: Sequence[Json], options: Options) -> None:
-    from abs_replay.reports.cells import encodable
-
+    """Say the warnings, unless they stand in the JSON, and then the text."""
     if options.format_ != "json":
         for warning in warnings:
             click.echo(f"warning: {Problem(**warning)}", err=True)  # type: ignore[arg-type]
-    if options.output is None:
-        click.echo(encodable(text, sys.stdout.encoding), nl=False)
-        return
-    try:
-        options.output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--output {options.output}: can not be written ({error.strerror})") from None
+    put_out(text, options.output)
 
 
 def _written(report: "Report", comparison: "Comparison | None", format_: str, screen: Screen | None) -> str:

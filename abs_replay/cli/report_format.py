@@ -1,10 +1,14 @@
-"""`--format` of commands that print a report: built in, or of an installed package."""
+"""`--format` and `--output` of commands that print a report."""
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
+from abs_replay.errors import UsageError
 from abs_replay.reports import REPORTS, installed_formats
+from abs_replay.reports.cells import encodable
 
 
 class ReportFormat(click.Choice[str]):
@@ -22,3 +26,14 @@ class ReportFormat(click.Choice[str]):
 format_option = click.option(
     "--format", "format_", type=ReportFormat(), default="table", show_default=True, help="How it is written."
 )
+
+
+def put_out(text: str, output: Path | None) -> None:
+    """Write a report to the file that was named, or print it; raises `UsageError`."""
+    if output is None:
+        click.echo(encodable(text, sys.stdout.encoding), nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--output {output}: can not be written ({error.strerror})") from None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from abs_replay.cli.judge import answers_option, judge_of
-from abs_replay.cli.report_format import format_option
+from abs_replay.cli.report_format import format_option, put_out
 from abs_replay.errors import Problem, StoreError, UsageError
 from abs_replay.reports import Screen, render
 
@@ -232,15 +232,7 @@ def _kept(report: "Report", documents: "Documents", played: Played, store: "Stor
 
 
 def _print(report: "Report", problems: Sequence[str], options: Options) -> None:
-    from abs_replay.reports.cells import encodable
-
     for problem in problems:
         click.echo(f"abs: {problem}", err=True)
-    text = render(options.format_, report, None if options.output or options.ci else Screen.of(sys.stdout))
-    if options.output is None:
-        click.echo(encodable(text, sys.stdout.encoding), nl=False)
-        return
-    try:
-        options.output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--output {options.output}: can not be written ({error.strerror})") from None
+    screen = None if options.output or options.ci else Screen.of(sys.stdout)
+    put_out(render(options.format_, report, screen), options.output)
