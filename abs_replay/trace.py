@@ -6,6 +6,9 @@ from enum import StrEnum
 
 from abs_replay.exact_json import Json
 
+# The actors of the ABS vocabulary; another one would match no behavior and fail silently.
+ACTORS = ("user", "assistant", "tool", "system", "human", "external")
+
 
 class Visibility(StrEnum):
     """Whether the user could see a step; internal steps take no part in aligning (SEMANTICS A13)."""

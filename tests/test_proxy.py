@@ -279,6 +279,7 @@ def test_a_refused_upstream_gives_the_client_a_502_and_the_attempt_is_kept() -> 
         assert (seen.outcome, seen.response) == (Outcome.REFUSED, None)
         assert "Connect call failed" in (seen.error or "")
         assert (seen.request.target, seen.channel) == ("/x", declared.channel)
+        assert seen.request.body.data == b"lost?"
 
     asyncio.run(case())
 
@@ -368,7 +369,7 @@ def test_an_exchange_that_can_not_be_noted_flows_through_and_is_reported(
 ) -> None:
     async def case() -> None:
         async with recording(echo) as proxy, httpx.AsyncClient() as client:
-            monkeypatch.setattr("abs_replay.proxy.Noted", None)
+            monkeypatch.setattr("abs_replay.proxy.tap.Noted", None)
             assert (await client.get(proxy.base)).status_code == 200
             with pytest.raises(TypeError):
                 await proxy.exchange()

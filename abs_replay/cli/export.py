@@ -29,6 +29,7 @@ def command(recording: str, store: Path | None, output: Path | None, force: bool
     abs export refund --output tests/refund.cassette.json
     """
     from abs_replay.cassette import Cassette, dumps
+    from abs_replay.cli.columns import plural
     from abs_replay.store import Store, default_path
 
     stored = Store(default_path(store, os.environ))
@@ -38,7 +39,9 @@ def command(recording: str, store: Path | None, output: Path | None, force: bool
     _write(path, dumps(Cassette(found, exchanges)), force)
     counts = Counter(str(exchange.channel) for exchange in exchanges)
     shown = ", ".join(f"{channel} {count}" for channel, count in sorted(counts.items()))
-    click.echo(f"{path}: {len(exchanges)} exchanges{f' ({shown})' if shown else ''}")
+    click.echo(f"{path}: {plural(len(exchanges), 'exchange')}{f' ({shown})' if shown else ''}")
+    if not exchanges:
+        click.echo(f"warning: recording {found.name} holds no exchange that ended", err=True)
 
 
 def _file_name(name: str) -> str:

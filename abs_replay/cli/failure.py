@@ -1,5 +1,6 @@
 """How a command ends when something is wrong: one line each, status 2, JSON where JSON was asked."""
 
+import errno
 import json
 import os
 import sys
@@ -10,6 +11,8 @@ from itertools import pairwise
 import click
 
 from abs_replay.errors import AbsReplayError, Problem, SpecError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # what a disk says of standard output
 
 
 def run(group: click.Group, arguments: Sequence[str]) -> int:
@@ -27,10 +30,20 @@ def run(group: click.Group, arguments: Sequence[str]) -> int:
         return _report_usage(error, arguments)
     except AbsReplayError as error:
         return _report(error, arguments)
-    except BrokenPipeError:
-        # The reader went away (`abs ls | head`); Python would complain again while exiting.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader went away (`abs ls | head`)
+        _leave_output()
         return 0
+    except OSError as error:
+        if error.errno not in FULL or error.filename is not None:
+            raise
+        _leave_output()
+        click.echo(f"abs: the output can not be written ({error.strerror})", err=True)
+        return 2
+
+
+def _leave_output() -> None:
+    """Write what is still buffered nowhere: Python would complain again while exiting."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _write_everywhere() -> None:
@@ -47,7 +60,9 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 def _report_usage(error: click.ClickException, arguments: Sequence[str]) -> int:
     if _wants_json(arguments):
         _print_json({"result": "usage", "problems": [{"message": error.format_message()}]})
-    error.show()
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = f" (see {context.command_path} --help)" if context else ""
+    click.echo(f"abs: {error.format_message()}{hint}", err=True)
     return 2
 
 

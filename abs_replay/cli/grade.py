@@ -246,6 +246,8 @@ def _compared(baseline: "Grading | None", grading: "Grading") -> "Comparison | N
 def _print(report: "Report", comparison: "Comparison | None", options: Options) -> None:
     screen = None if options.output or options.ci else Screen.of(sys.stdout)
     _put_out(_written(report, comparison, options.format_, screen), report.warnings, options)
+    if options.output:
+        click.echo(f"{report.result.value}: the report is in {options.output}", err=True)
 
 
 def _put_out(text: str, warnings: Sequence[Json], options: Options) -> None:

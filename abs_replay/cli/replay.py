@@ -209,7 +209,9 @@ def _variables(server: "ReplayServer", token: str) -> dict[str, str]:
 
 
 def _show(cassette: "Cassette", server: "ReplayServer", variables: Mapping[str, str]) -> None:
-    _say(f"replaying {cassette.recording.name}: {len(cassette.exchanges)} exchanges")
+    from abs_replay.cli.columns import plural
+
+    _say(f"replaying {cassette.recording.name}: {plural(len(cassette.exchanges), 'exchange')}")
     refused = dict.fromkeys(server.refused, "refused, as recorded: nobody listens")
     for line in (*listed(server.addresses(), refused), *exported(variables)):
         _say(line)
@@ -233,8 +235,10 @@ def _end(player: "Player", status: int, options: Options) -> int:
 
 
 def _show_summary(summary: "Summary") -> None:
+    from abs_replay.cli.columns import plural
+
     used, unused = len(summary.used), len(summary.unused)
-    _say(f"{used} exchanges used, {unused} unused, {summary.missed} missed")
+    _say(f"{plural(used, 'exchange')} used, {unused} unused, {summary.missed} missed")
     for exchange in summary.unused[:_UNUSED_SHOWN]:
         asked = f"{exchange.request.method} {exchange.request.path}"
         _say(f"  unused: {asked} on {exchange.channel} (id {exchange.id})")

@@ -15,10 +15,8 @@ from typing import Any, Final
 from abs_replay import exact_json
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json
-from abs_replay.trace import Source, Step, Trace, Usage, Visibility
+from abs_replay.trace import ACTORS, Source, Step, Trace, Usage, Visibility
 
-# The actors of the ABS vocabulary; another one would match no behavior and fail silently.
-ACTORS: Final = ("user", "assistant", "tool", "system", "human", "external")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _KINDS: Final[Mapping[type, str]] = {str: "text", dict: "an object", list: "a list", int: "a whole number"}
 

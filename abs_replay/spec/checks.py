@@ -129,6 +129,8 @@ class Checks:
         if "with" in entry and "with_only" in entry:
             second = max("with", "with_only", key=list(entry).index)
             self._report.problem((*path, second), "`with` and `with_only` exclude each other")
+        if misspelt := rule_checks.misspelt_actor(entry.get("actor")):
+            self._report.problem((*path, "actor"), misspelt)
         if entry.get("actor") == "user" and "optional" in entry:
             self._report.problem((*path, "optional"), "a user behavior is sent: it can not be optional")
         if "matches_when" in entry:

@@ -16,8 +16,9 @@ from pydantic_core import ErrorDetails
 
 from abs_replay.exact_json import Json, Number
 from abs_replay.spec import expressions, references, rules, schema_checks
-from abs_replay.spec.places import Path, meant
+from abs_replay.spec.places import Path, meant, nearest
 from abs_replay.spec.rule_types import BUILT_IN, RuleTypes, by_type
+from abs_replay.trace import ACTORS
 
 type Pending = Callable[[Json], bool]
 type Found = Iterator[tuple[Path, str]]
@@ -204,6 +205,16 @@ def _selector_problems(selector: Mapping[str, Json], path: Path) -> Found:
     for key, value in selector.items():
         if value is None:
             yield (*path, key), "must not be null: leave the key out"
+    if misspelt := misspelt_actor(selector.get("actor")):
+        yield (*path, "actor"), misspelt
+
+
+def misspelt_actor(actor: Json) -> str | None:
+    """Say what an unknown actor was meant to be: it would select nothing, and `never` would pass on it."""
+    if not isinstance(actor, str) or actor in ACTORS:
+        return None
+    near = nearest(actor.lower(), ACTORS)
+    return f"unknown actor `{actor}`: did you mean `{near}`?" if near else None
 
 
 def pattern_problems(pattern: Json, pending: Pending, path: Path) -> Found:

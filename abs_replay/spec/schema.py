@@ -10,6 +10,7 @@ from typing import Any
 
 from abs_replay.spec import checks, rule_checks, rules, schema_texts
 from abs_replay.spec.rule_types import RuleTypes
+from abs_replay.trace import ACTORS
 
 type Schema = dict[str, Any]
 
@@ -26,7 +27,7 @@ _KINDS: Mapping[checks.Kind, Schema] = {
     "version": {"enum": [*checks.VERSIONS, *map(float, checks.VERSIONS)]},
 }
 _SUGGESTED: Mapping[str, list[str]] = {
-    "actor": ["user", "assistant", "tool", "system"],
+    "actor": list(ACTORS),
     "action": ["says", "asks", "responds", "informs", *checks.EXECUTION, "hands_off"],
     "adapter": list(rule_checks.ADAPTERS),
 }

@@ -39,7 +39,7 @@ def test_the_last_recording_is_written_under_a_name_that_leads_nowhere_else(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     result = export("--store", store)
-    assert result.output == "re-fund-ü.cassette.json: 1 exchanges (llm:openai 1)\n"
+    assert result.output == "re-fund-ü.cassette.json: 1 exchange (llm:openai 1)\n"
     cassette = loads((tmp_path / "re-fund-ü.cassette.json").read_text(encoding="utf-8"))
     assert cassette.recording == Store(store).recording("last")
     assert cassette.exchanges == Store(store).exchanges("r1")

@@ -12,27 +12,25 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from h11 import EndOfMessage
 from h11._readers import ChunkedReader
-from mitmproxy import http, options, tls
+from mitmproxy import options, tls
 from mitmproxy.addonmanager import Loader
 from mitmproxy.addons import disable_h2c, next_layer, proxyserver, tlsconfig
-from mitmproxy.connection import Client
 from mitmproxy.master import Master
-from mitmproxy.net.http.url import hostport
 from mitmproxy.proxy.layers.http import _http1
 from mitmproxy.proxy.mode_specs import ProxyMode
 
 from abs_replay.channels import base_path, local_url
 from abs_replay.errors import RecordingError, UsageError
-from abs_replay.exchange import Channel, Exchange, Headers, Outcome, Request, Response, Upstream
-from abs_replay.recorder import Tee
+from abs_replay.exchange import Channel, Upstream
+from abs_replay.proxy.tap import MAX_BODY, ChannelOf, Keep, Tap, outcome
 
-MAX_BODY = 64 * 1024 * 1024
+__all__ = ["MAX_BODY", "ChannelOf", "Keep", "Tap", "listening", "outcome"]
+
 SETTLE_S = 0.15  # for the last answers and hang-ups of a program that has just ended
 OPTIONS: dict[str, object] = {
     "connection_strategy": "lazy",  # eager fires no hook for a refused upstream, and the client gets no 502
@@ -52,142 +50,6 @@ class BodyReader(ChunkedReader):
 
 
 setattr(_http1, "ChunkedReader", BodyReader)  # noqa: B010
-
-type Keep = Callable[[Callable[[], Exchange]], None]
-type ChannelOf = Callable[[http.HTTPFlow], Channel]
-type Fields = tuple[tuple[bytes, bytes], ...]
-
-
-class Noted:
-    """What the hooks noted of one exchange, by reference; `exchange()` makes the value of it."""
-
-    def __init__(self, flow: http.HTTPFlow, channel: Channel, limit: int) -> None:
-        self.id, self.channel = flow.id, channel
-        self.started_at, self.start = time.time(), time.perf_counter()
-        request = flow.request.data
-        self.line = (request.method, request.path, request.http_version)
-        self.scheme = "https" if flow.client_conn.tls_established else "http"
-        self.host = flow.request.host_header or ""
-        self.fields: Fields = request.headers.fields
-        self.sent, self.received = Tee(self.start, limit), Tee(self.start, limit)
-        self.response: http.Response | None = None
-        self.response_fields: Fields = ()
-        self.ended: float | None = None
-        self.outcome, self.error = Outcome.COMPLETE, ""
-
-    def end(self, outcome: Outcome = Outcome.COMPLETE, error: str = "") -> None:
-        self.ended, self.outcome, self.error = time.perf_counter(), outcome, error
-
-    def exchange(self) -> Exchange:
-        return Exchange(
-            id=self.id,
-            channel=self.channel,
-            started_at=self.started_at,
-            request=self._request(),
-            response=self._response(self.response.data) if self.response else None,
-            outcome=self.outcome,
-            error=self.error or None,
-            ended_ms=None if self.ended is None else (self.ended - self.start) * 1000,
-        )
-
-    def _request(self) -> Request:
-        method, target, version = (part.decode("latin-1") for part in self.line)
-        headers, body = _headers(self.fields), self.sent.body()
-        return Request(method, target, headers, body, version, self.scheme, self.host)
-
-    def _response(self, data: http.ResponseData) -> Response:
-        return Response(
-            data.status_code,
-            _headers(self.response_fields),
-            self.received.body(),
-            data.reason.decode("latin-1"),
-            data.http_version.decode("latin-1"),
-            _headers(data.trailers.fields) if data.trailers else (),
-        )
-
-
-def _headers(fields: Fields) -> Headers:
-    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in fields)
-
-
-class Tap:
-    """The mitmproxy addon: hands every exchange to `keep` when it ends, however it ends.
-
-    `channel_of` says where a flow belongs; `own_host` has it name the upstream in the Host header,
-    as mitmproxy would have, had `keep_host_header` not kept the client's for us to note.
-    """
-
-    def __init__(
-        self, keep: Keep, channel_of: ChannelOf, max_body: int = MAX_BODY, own_host: bool = False
-    ) -> None:
-        self._keep, self._channel_of, self.max_body, self._own_host = keep, channel_of, max_body, own_host
-        self._open: dict[str, Noted] = {}
-        self._tls_failed: set[str] = set()
-
-    def __len__(self) -> int:
-        return len(self._open)
-
-    def requestheaders(self, flow: http.HTTPFlow) -> None:
-        try:
-            noted = self._open[flow.id] = Noted(flow, self._channel_of(flow), self.max_body)
-            flow.request.stream = noted.sent
-        except Exception as fault:  # mitmproxy would log it, and the exchange would be missing in silence
-            self._keep(partial(_fail, fault))
-        if self._own_host:
-            request = flow.request
-            request.host_header = hostport(request.scheme, request.host, request.port)
-
-    def responseheaders(self, flow: http.HTTPFlow) -> None:
-        noted = self._open.get(flow.id)
-        if noted is not None and flow.response is not None:
-            noted.response, noted.response_fields = flow.response, flow.response.data.headers.fields
-            flow.response.stream = noted.received
-
-    def response(self, flow: http.HTTPFlow) -> None:
-        self._end(
-            flow, Outcome.COMPLETE, "the messages of a WebSocket are not kept" if flow.websocket else ""
-        )
-
-    def error(self, flow: http.HTTPFlow) -> None:
-        message = flow.error.msg if flow.error else ""
-        self._end(flow, self._outcome(flow, message), message)
-
-    def tls_failed_server(self, data: tls.TlsData) -> None:
-        self._tls_failed.add(data.context.client.id)
-
-    def client_disconnected(self, client: Client) -> None:
-        self._tls_failed.discard(client.id)
-
-    def _outcome(self, flow: http.HTTPFlow, message: str) -> Outcome:
-        if flow.client_conn.id in self._tls_failed and flow.response is None:
-            return Outcome.TLS_FAILED
-        return outcome(message, connected=flow.server_conn.peername is not None)
-
-    def _end(self, flow: http.HTTPFlow, outcome: Outcome, error: str) -> None:
-        noted = self._open.pop(flow.id, None)
-        if noted is not None:
-            noted.end(outcome, error)
-            self._keep(noted.exchange)
-
-    def finish(self) -> None:
-        """Hand over what is still open, as far as it came; what comes after is not for this recording."""
-        for noted in self._open.values():
-            noted.end(Outcome.UPSTREAM_CLOSED, "the recording ended first")
-            self._keep(noted.exchange)
-        self._open.clear()
-
-
-def _fail(fault: Exception) -> Exchange:
-    raise fault
-
-
-def outcome(message: str, connected: bool) -> Outcome:
-    """Read mitmproxy's error message: who ended an exchange, and when."""
-    if message.startswith("Client disconnected"):
-        return Outcome.CLIENT_CLOSED
-    if connected:
-        return Outcome.UPSTREAM_CLOSED
-    return Outcome.TIMED_OUT if f"[Errno {errno.ETIMEDOUT}]" in message else Outcome.REFUSED
 
 
 class UpstreamTls:
