@@ -148,7 +148,7 @@ def test_it_serves_until_told_to_end_and_then_sums_up(cassette: Path, number: si
         process.send_signal(number)
         assert process.wait(10) == 0
         assert process.stderr is not None
-        assert "1 exchanges used, 1 unused, 0 missed" in process.stderr.read()
+        assert "1 exchange used, 1 unused, 0 missed" in process.stderr.read()
 
 
 def test_serving_ends_with_1_if_anything_was_missed(cassette: Path) -> None:
