@@ -111,8 +111,3 @@ def length(milliseconds: float | None) -> str:
     minutes, seconds = divmod(round(milliseconds / 1000), 60)
     hours, rest = divmod(minutes, 60)
     return f"{hours} h {rest} min" if hours else f"{minutes} min {seconds} s"
-
-
-def plural(count: int, one: str) -> str:
-    """`1 step`, `2 steps`."""
-    return f"{count} {one}" if count == 1 else f"{count} {one}s"

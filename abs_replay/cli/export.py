@@ -29,7 +29,7 @@ def command(recording: str, store: Path | None, output: Path | None, force: bool
     abs export refund --output tests/refund.cassette.json
     """
     from abs_replay.cassette import Cassette, dumps
-    from abs_replay.cli.columns import plural
+    from abs_replay.reports.totals import plural
     from abs_replay.store import Store, default_path
 
     stored = Store(default_path(store, os.environ))

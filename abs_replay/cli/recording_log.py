@@ -54,6 +54,6 @@ def _facts(exchange: Exchange) -> dict[str, object]:
 
 def counted(summary: "Summary") -> str:
     """Put a recording's counts into words."""
-    from abs_replay.cli.columns import plural
+    from abs_replay.reports.totals import plural
 
     return f"{plural(summary.exchanges, 'exchange')}, {plural(summary.errors, 'error')}"

@@ -209,7 +209,7 @@ def _variables(server: "ReplayServer", token: str) -> dict[str, str]:
 
 
 def _show(cassette: "Cassette", server: "ReplayServer", variables: Mapping[str, str]) -> None:
-    from abs_replay.cli.columns import plural
+    from abs_replay.reports.totals import plural
 
     _say(f"replaying {cassette.recording.name}: {plural(len(cassette.exchanges), 'exchange')}")
     refused = dict.fromkeys(server.refused, "refused, as recorded: nobody listens")
@@ -235,7 +235,7 @@ def _end(player: "Player", status: int, options: Options) -> int:
 
 
 def _show_summary(summary: "Summary") -> None:
-    from abs_replay.cli.columns import plural
+    from abs_replay.reports.totals import plural
 
     used, unused = len(summary.used), len(summary.unused)
     _say(f"{plural(used, 'exchange')} used, {unused} unused, {summary.missed} missed")

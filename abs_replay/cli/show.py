@@ -52,8 +52,9 @@ def command(id_: str, kind: str | None, store: Path | None, format_: str) -> Non
 
 
 def _recording(store: "Store", found: "Found", screen: "Screen | None") -> str:
-    from abs_replay.cli.columns import length, moment, plural
+    from abs_replay.cli.columns import length, moment
     from abs_replay.reports.cells import escaped
+    from abs_replay.reports.totals import plural
 
     recording = store.recording(found.id)
     lasted = (

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 
 from abs_replay import exact_json
-from abs_replay.cli.columns import length, moment, plural
+from abs_replay.cli.columns import length, moment
 from abs_replay.reports import Screen
 from abs_replay.reports.boxes import painted
 from abs_replay.reports.cells import cut, escaped, right, wrapped
+from abs_replay.reports.totals import plural
 from abs_replay.trace import Step, Trace, Visibility
 
 LEAST_WORDS = 24  # cells; where fewer are left beside the columns, words begin on a line of their own

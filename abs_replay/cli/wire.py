@@ -5,11 +5,12 @@ A line that begins with `>` is of the request, with `<` of the response, `*` is 
 
 from collections.abc import Iterator
 
-from abs_replay.cli.columns import length, moment, plural, size
+from abs_replay.cli.columns import length, moment, size
 from abs_replay.decoders import decode
 from abs_replay.decoders.content import Content, request_content, response_content
 from abs_replay.exchange import Body, Exchange, Headers, Request, Response
 from abs_replay.reports.cells import escaped
+from abs_replay.reports.totals import plural
 
 SHOWN_BYTES = 64  # of a body that is no text, in hexadecimal
 SHOWN_CHUNKS = 8  # at the beginning; the others are counted
