@@ -10,8 +10,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from abs_replay.exact_json import Json
-
 
 class Selector(BaseModel):
     """Picks steps by equality of each present field (SEMANTICS C1)."""
@@ -196,9 +194,3 @@ class MatchesWhen(BaseModel):
     value: str | None = None
     pattern: str | None = None
     criteria: str | None = None
-
-
-def author_value(value: Any) -> Json:
-    """Read a field that holds the author's own JSON (`value`, `schema`, `with`)."""
-    result: Json = value
-    return result
