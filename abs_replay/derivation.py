@@ -10,8 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
+from abs_replay import decoders
 from abs_replay.assembly import assemble
-from abs_replay.decoders import DECODERS_VERSION
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Recording
 from abs_replay.store import Derivation, Store
@@ -53,7 +53,7 @@ def _derive(
     found = assemble(store.exchanges(recording.id), recording)
     traces = tuple(_with_what_was_played(trace, before.get(trace.id)) for trace in found)
     with suppress(StoreError):
-        store.save_traces(recording.id, traces, known.exchange_digest, DECODERS_VERSION, SAVING_S)
+        store.save_traces(recording.id, traces, known.exchange_digest, decoders.version(), SAVING_S)
     return traces
 
 
@@ -65,10 +65,10 @@ def _with_what_was_played(trace: Trace, before: Trace | None) -> Trace:
 
 
 def _is_current(known: Derivation) -> bool:
-    return (known.derived_from, known.decoders_version) == (known.exchange_digest, DECODERS_VERSION)
+    return (known.derived_from, known.decoders_version) == (known.exchange_digest, decoders.version())
 
 
 def _reason(recording: Recording, known: Derivation) -> str:
-    if known.decoders_version != DECODERS_VERSION:
-        return f"decoders are another version ({known.decoders_version} → {DECODERS_VERSION})"
+    if known.decoders_version != decoders.version():
+        return f"decoders are another version ({known.decoders_version} → {decoders.version()})"
     return "more exchanges came" if recording.ended_at is None else "its exchanges are others"

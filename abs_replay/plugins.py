@@ -1,6 +1,6 @@
-"""What other installed packages add, by entry point: evaluators and report formats.
+"""What other installed packages add, by entry point: evaluators, report formats, decoders and importers.
 
-Looked up only for a name that is not built in, so that nothing of it is loaded otherwise. What is wrong
+Looked up only where it is asked for, so that nothing of it is loaded otherwise. What is wrong
 with a package (a built-in name, two of one name, an import that fails) is a `UsageError` in one line.
 """
 
@@ -16,12 +16,20 @@ if TYPE_CHECKING:
 
 EVALUATORS = "abs_replay.evaluators"
 REPORTS = "abs_replay.reports"
-_WORDS = {EVALUATORS: "evaluator", REPORTS: "report format"}
+DECODERS = "abs_replay.decoders"
+IMPORTERS = "abs_replay.importers"
+_WORDS = {EVALUATORS: "evaluator", REPORTS: "report format", DECODERS: "decoder", IMPORTERS: "importer"}
 
 
 def names(group: str, built_in: Collection[str]) -> tuple[str, ...]:
     """The names that installed packages add to a group."""
     return tuple(_points(group, built_in))
+
+
+def versions(group: str, built_in: Collection[str]) -> tuple[str, ...]:
+    """The names that installed packages add to a group, each with its package's version."""
+    points = _points(group, built_in).items()
+    return tuple(f"{name}={point.dist.version if point.dist else '0'}" for name, point in sorted(points))
 
 
 def load(group: str, name: str, built_in: Collection[str]) -> object | None:

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from abs_replay import decoders
 from abs_replay.agents.agent import Agent, Message
 from abs_replay.alignment import align
 from abs_replay.alignment.compatibility import is_execution
 from abs_replay.assembly import assemble
-from abs_replay.decoders import DECODERS_VERSION
 from abs_replay.decoders.events import Call
 from abs_replay.exact_json import Json, dumps, loads
 from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Role
@@ -79,7 +79,7 @@ def keep(store: "Store", recording: Recording, outcomes: Sequence[RunOutcome]) -
     store.end(recording.id, time.time())
     (derivation,) = store.derivations(recording.id)
     traces = [replace(outcome.trace, recording=recording.id, tags=recording.tags) for outcome in outcomes]
-    store.save_traces(recording.id, traces, derivation.exchange_digest, DECODERS_VERSION)
+    store.save_traces(recording.id, traces, derivation.exchange_digest, decoders.version())
 
 
 class _Play:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from abs_replay.decoders import DECODERS_VERSION
+from abs_replay import decoders
 from abs_replay.derivation import traces_of
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role
@@ -70,7 +70,7 @@ def test_traces_are_derived_at_first_and_kept(store: Store) -> None:
 def test_kept_traces_are_read_not_derived(store: Store) -> None:
     (now,) = store.derivations()
     kept = Trace("t-kept", (), recording="r-1")
-    store.save_traces("r-1", (kept,), now.exchange_digest, DECODERS_VERSION)
+    store.save_traces("r-1", (kept,), now.exchange_digest, decoders.version())
 
     assert traces_of(store) == (kept,)
 
@@ -82,7 +82,7 @@ def test_other_decoders_derive_again_with_a_notice(store: Store) -> None:
 
     assert said(traces_of(store, None, notices.append)) == ["Where is my order?"]
     assert notices == [
-        f"recording demo (r-1): decoders are another version (0 → {DECODERS_VERSION}), traces derived again"
+        f"recording demo (r-1): decoders are another version (0 → {decoders.version()}), traces derived again"
     ]
     assert [trace.id for trace in store.traces()] != ["t-old"]
     assert len(store.traces()) == 1

@@ -5,46 +5,72 @@ what an exchange holds (path suffix, body keys), never by host. `decode` raises 
 what is not understood is kept as undecoded, with a reason.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
+from abs_replay import plugins
 from abs_replay.decoders import chat_contract, mcp, openai_chat, rest
 from abs_replay.decoders.content import request_content
-from abs_replay.decoders.events import Call, Decoded, Message, ToolUse, Turn
+from abs_replay.decoders.events import (
+    Call,
+    Decoded,
+    Message,
+    Part,
+    Post,
+    Said,
+    Served,
+    Span,
+    Thought,
+    ToolUse,
+    Turn,
+    composed,
+)
 from abs_replay.decoders.fields import fault
+from abs_replay.decoders.installed import installed
 from abs_replay.exchange import Exchange
 
 # Bumped when a decoder or the assembly gives another trace for the same bytes.
-DECODERS_VERSION: Final = "2"
+DECODERS_VERSION: Final = "3"
 
 
 class Decoder(Protocol):
     """What a module in this folder offers."""
-
-    __name__: str
 
     def claims(self, exchange: Exchange) -> bool: ...
 
     def decode(self, exchange: Exchange) -> Decoded: ...
 
 
-# The first that claims an exchange decodes it.
-DECODERS: Final[tuple[Decoder, ...]] = (
-    mcp,
-    openai_chat,
-    chat_contract,
-    rest,
-)
+# The first that claims an exchange decodes it; `rest` is asked last, for it takes what is left.
+DECODERS: Final[Mapping[str, Decoder]] = {
+    "mcp": mcp,
+    "openai_chat": openai_chat,
+    "chat_contract": chat_contract,
+    "rest": rest,
+}
+
+
+def version() -> str:
+    """What traces depend on beside their bytes: these decoders, and those of installed packages."""
+    return " ".join([DECODERS_VERSION, *plugins.versions(plugins.DECODERS, DECODERS)])
 
 
 def decode(exchange: Exchange) -> Decoded:
     """Decode one exchange; never raises for what came over the wire."""
-    for decoder in DECODERS:
+    for name, decoder in _asked():
         try:
             if decoder.claims(exchange):
                 return decoder.decode(exchange)
         except Exception as error:  # a decoder's fault costs one exchange, not the conversation
-            return Decoded(None, reason=f"{decoder.__name__} failed: {error!r}")
+            return Decoded(None, reason=f"{name} failed: {error!r}")
     return Decoded(None, reason=_unclaimed(exchange))
+
+
+def _asked() -> Iterator[tuple[str, Decoder]]:
+    """Give decoders in the order in which they are asked."""
+    yield from ((name, decoder) for name, decoder in DECODERS.items() if decoder is not rest)
+    yield from installed(DECODERS).items()
+    yield "rest", rest
 
 
 def stream_complete(exchange: Exchange) -> bool | None:
@@ -68,8 +94,16 @@ __all__ = [
     "Decoded",
     "Decoder",
     "Message",
+    "Part",
+    "Post",
+    "Said",
+    "Served",
+    "Span",
+    "Thought",
     "ToolUse",
     "Turn",
+    "composed",
     "decode",
     "stream_complete",
+    "version",
 ]

@@ -1,8 +1,12 @@
-"""What a decoder says of an exchange: a turn of a model, uses of tools, or why it says nothing.
+"""What a decoder says of an exchange: a turn of a model, uses of tools, posts to a chat, reported spans,
+or why it says nothing.
 
-`at` names the place in the exchange that shows a thing (`response.choices[0].message`).
+`at` names the place in the exchange that shows a thing: a path into a JSON body
+(`response.choices[0].message`), or the first and last event of a stream, counted from 0 in its body
+(`response.events[3-17]`; lines of NDJSON, frames and items of a streamed array count alike).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from abs_replay.exact_json import Json
@@ -20,11 +24,46 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """Words of a message's sender, or a structure."""
+
+    content: Json
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What a model thought and did not say, as far as its API shows it."""
+
+    text: str
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A call that the answering side carried out itself (web search, code, remote MCP), and its result.
+
+    `answered` is False where the result was not seen; `at` is the place of the result.
+    """
+
+    call: Call
+    content: Json = None
+    error: str | None = None
+    answered: bool = True
+    at: str = ""
+
+
+type Part = Said | Thought | Call | Served
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message. `role` is system, user, assistant or tool.
 
-    `content` is text, a structure, or null; of a tool's message `call_id` and `name` say which call
-    it answers, as far as the protocol tells.
+    `content` is text, a structure, or null; `calls` are those that the receiver is to carry out. Of a
+    tool's message `call_id` and `name` say which call it answers, as far as the protocol tells, and
+    `error` that the call failed. `parts` give what it holds in order, where words and calls alone do
+    not say it (words between calls, thoughts, calls that the sender carried out itself); see `composed`.
     """
 
     role: str
@@ -33,13 +72,35 @@ class Message:
     call_id: str | None = None
     name: str | None = None
     at: str = ""
+    parts: tuple[Part, ...] = ()
+    error: str | None = None
+
+
+def composed(role: str, parts: Sequence[Part], at: str = "") -> Message:
+    """Make a message of its parts in order; `content` and `calls` follow from them."""
+    said = [part.content for part in parts if isinstance(part, Said)]
+    calls = tuple(part for part in parts if isinstance(part, Call))
+    simple = [*(part for part in parts if isinstance(part, Said)), *calls]
+    ordered = () if len(said) <= 1 and list(parts) == simple else tuple(parts)
+    return Message(role, _joined(said), calls, at=at, parts=ordered)
+
+
+def _joined(said: Sequence[Json]) -> Json:
+    if len(said) <= 1:
+        return said[0] if said else None
+    texts = [words for words in said if isinstance(words, str)]
+    return "\n".join(texts) if len(texts) == len(said) else list(said)
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A request to a model or an agent: the history it sends, and the reply, as far as it came.
 
-    `error` says why there is no reply, or why it broke off.
+    `error` says why there is no reply, or why it broke off. Where the protocol names its answers,
+    `response_id` is this one's and `parent_id` that of the answer it goes on from: the history then
+    holds new messages alone. `poll_of` is the id of an answer begun before, which this exchange only
+    asks for (a background response, a task). `compacted` says that the history begins with what the
+    vendor made of an older one.
     """
 
     history: tuple[Message, ...]
@@ -47,6 +108,10 @@ class Turn:
     model: str | None = None
     usage: Usage | None = None
     error: str | None = None
+    response_id: str | None = None
+    parent_id: str | None = None
+    poll_of: str | None = None
+    compacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +124,32 @@ class ToolUse:
     error: str | None = None
     asked_at: str = "request"
     answered_at: str = "response"
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A message of a chat that its server keeps, seen when it was sent, listened to or listed.
+
+    `at_ms` counts from the exchange's start, None where the exchange's end is all that is known.
+    """
+
+    post_id: str
+    message: Message
+    at_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of work that the agent reported itself (OpenTelemetry); times are Unix seconds."""
+
+    span_id: str
+    started_at: float
+    ended_at: float
+    turn: Turn | None = None
+    use: ToolUse | None = None
+    trace_id: str | None = None
+    parent_id: str | None = None
+    session: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +168,5 @@ class Decoded:
     session: str | None = None
     remarks: tuple[str, ...] = ()
     reason: str | None = None
+    posts: tuple[Post, ...] = ()
+    spans: tuple[Span, ...] = ()

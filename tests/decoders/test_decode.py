@@ -79,7 +79,7 @@ exchanges = st.builds(
 @given(exchanges)
 def test_no_bytes_make_a_decoder_raise(exchange: Exchange) -> None:
     # The decoders themselves, not `decode`, which would turn a fault into a reason.
-    for decoder in DECODERS:
+    for decoder in DECODERS.values():
         if decoder.claims(exchange):
             decoder.decode(exchange)
     decoded = decode(exchange)

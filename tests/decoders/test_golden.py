@@ -16,7 +16,7 @@ from abs_replay.exchange import Body, Channel, Chunk, Exchange, Request, Respons
 from abs_replay.importers import trace_file
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-NAMES = [decoder.__name__.rpartition(".")[2] for decoder in DECODERS]
+NAMES = list(DECODERS)
 CASES = sorted(path for name in NAMES for path in (FIXTURES / name).glob("*.json"))
 
 
