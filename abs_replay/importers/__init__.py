@@ -1,11 +1,83 @@
-"""Readers of foreign files, one file each: `read(path) -> tuple[Trace, ...]`."""
+"""Readers of other tools' files, one file each, asked in turn which of them knows a file.
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+An importer is a module (in other packages an object will do) with `recognises(source) -> bool`, which never raises
+and is cheap for a file that is none of its own, and `read(source) -> Imported`, which raises `UsageError`, with the
+line where there is one (`source.wrong` makes it), and nothing else, whatever the bytes are. Both get a `Source`.
 
-from abs_replay.importers import trace_file
-from abs_replay.trace import Trace
+Packages add theirs by entry point, and are asked after the built-in ones:
 
-IMPORTERS: Mapping[str, Callable[[Path], tuple[Trace, ...]]] = {
-    "trace": trace_file.read,
+    [project.entry-points."abs_replay.importers"]
+    acme_log = "my_package.acme_log"
+"""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Final, Protocol, cast
+
+from abs_replay import plugins
+from abs_replay.errors import UsageError
+from abs_replay.importers.imported import UNPLACED, Imported
+from abs_replay.importers.source import NOTHING, Line, Source, open_source
+
+__all__ = [
+    "IMPORTERS",
+    "NOTHING",
+    "UNPLACED",
+    "Imported",
+    "Importer",
+    "Line",
+    "Source",
+    "formats",
+    "importer",
+    "open_source",
+    "recognise",
+]
+
+
+class Importer(Protocol):
+    """What a module in this folder offers."""
+
+    def recognises(self, source: Source) -> bool: ...
+
+    def read(self, source: Source) -> Imported: ...
+
+
+# The first that recognises a file reads it. One line a format: its module, and what `--help` says of it.
+IMPORTERS: Final[Mapping[str, tuple[str, str]]] = {
+    "trace": ("abs_replay.importers.own_traces", "trace files of abs-replay"),
 }
+
+
+def formats() -> tuple[str, ...]:
+    """The names of all formats, those of installed packages last."""
+    return (*IMPORTERS, *sorted(plugins.names(plugins.IMPORTERS, IMPORTERS)))
+
+
+def importer(name: str) -> Importer:
+    """Give the importer of that name; raises `UsageError` where there is none, or it is broken."""
+    if name in IMPORTERS:
+        return cast(Importer, import_module(IMPORTERS[name][0]))
+    found = plugins.load(plugins.IMPORTERS, name, IMPORTERS)
+    if found is None:
+        raise UsageError(f"no importer reads {name!r}; known are {', '.join(formats())}")
+    if not callable(getattr(found, "recognises", None)) or not callable(getattr(found, "read", None)):
+        raise plugins.wrong(plugins.IMPORTERS, name, "has no `recognises` and `read`")
+    return cast(Importer, found)
+
+
+def recognise(source: Source) -> str | None:
+    """Name the format of a file, or None where no importer knows it."""
+    return next(_claims(source), None)
+
+
+def _claims(source: Source) -> Iterator[str]:
+    for name in formats():
+        try:
+            if importer(name).recognises(source):
+                yield name
+        except UsageError:
+            raise
+        except Exception as trouble:  # another package's code: whatever it raises is told in one line
+            if name in IMPORTERS:
+                raise
+            raise plugins.wrong(plugins.IMPORTERS, name, f"failed: {plugins.told(trouble)}") from trouble

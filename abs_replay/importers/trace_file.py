@@ -43,7 +43,11 @@ def read(path: Path) -> tuple[Trace, ...]:
 
     Raises `UsageError` for a file that is missing, is no JSON, or holds what is no trace.
     """
-    text = _read_text(path)
+    return read_text(path, _read_text(path))
+
+
+def read_text(path: Path, text: str) -> tuple[Trace, ...]:
+    """Read every trace of a file whose text is known; `path` says by its ending how it is written."""
     documents = _lines(path, text) if path.suffix.lower() == ".jsonl" else [_document(path, text)]
     traces = tuple(_trace(value, place, name) for value, place, name in documents)
     if not traces:

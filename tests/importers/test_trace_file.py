@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from abs_replay import exact_json
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Number
-from abs_replay.importers import IMPORTERS, trace_file
+from abs_replay.importers import importer, open_source, recognise, trace_file
 from abs_replay.trace import Source, Step, Trace, Usage, Visibility
 
 scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
@@ -184,9 +184,13 @@ def test_a_file_that_is_missing_empty_or_no_text_is_refused(tmp_path: Path) -> N
         trace_file.read(tmp_path / "binary.json")
 
 
-def test_every_importer_reads_what_it_is_listed_for(tmp_path: Path) -> None:
+def test_a_trace_file_is_recognised_and_imported(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(json.dumps({"steps": [STEP]}))
-    assert [read(tmp_path / "x.json")[0].id for read in IMPORTERS.values()] == ["x"]
+    (tmp_path / "y.trace.jsonl").write_text(json.dumps({"steps": [STEP]}) + "\n")
+    for name, id_ in (("x.json", "x"), ("y.trace.jsonl", "y:1")):
+        source = open_source(tmp_path / name)
+        assert recognise(source) == "trace"
+        assert [trace.id for trace in importer("trace").read(source).traces] == [id_]
 
 
 def test_every_shared_trace_is_read(shared: Path) -> None:
