@@ -1,4 +1,4 @@
-"""The conformance cases, shared and our own: `abs grade` in each folder, compared with its expected.json.
+"""The conformance cases: `abs grade` in each folder, compared with its expected.json.
 
 A case is compared in what its `expected.json` holds, and nothing else (FORMATS, "Conformance
 case"). `EXPECTED_FAILURES` can only shrink: a case listed there that passes fails the test.
@@ -16,9 +16,7 @@ import pytest
 
 from abs_replay.cli import cli
 from abs_replay.cli.failure import run
-
-SHARED = Path(os.environ.get("ABS_SHARED", Path(__file__).parent.parent.parent / "shared"))
-ROOTS = {"shared": SHARED / "conformance", "own": Path(__file__).parent / "conformance"}
+from tests.conformance_cases import case_folders, case_id
 
 # Cases that are known to fail, each with the reason.
 EXPECTED_FAILURES: Mapping[str, str] = {}
@@ -26,25 +24,7 @@ EXPECTED_FAILURES: Mapping[str, str] = {}
 AS_PROCESSES = 5
 
 
-def case_folders() -> list[str]:
-    """Every folder that holds a session or an expectation, named by its root."""
-    return sorted(
-        {
-            f"{name}/{path.parent.relative_to(root)}"
-            for name, root in ROOTS.items()
-            for file in ("session.abs.yaml", "expected.json")
-            for path in root.rglob(file)
-        }
-    )
-
-
-def folder_of(name: str) -> Path:
-    root, _, case = name.partition("/")
-    return ROOTS[root] / case
-
-
-NAMES = case_folders()
-HAS_SHARED = ROOTS["shared"].is_dir()
+CASES = {case_id(case): case for case in case_folders()}
 
 
 def arguments(folder: Path) -> list[str]:
@@ -120,16 +100,28 @@ def nested(verdicts: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]
         yield from nested(verdict["children"])
 
 
-@pytest.mark.skipif(not HAS_SHARED, reason=f"no conformance cases at {ROOTS['shared']}; set ABS_SHARED")
 def test_every_listed_failure_is_a_case() -> None:
-    assert set(EXPECTED_FAILURES) <= set(NAMES)
+    assert set(EXPECTED_FAILURES) <= set(CASES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_there_are_cases_of_every_group() -> None:
+    groups = {case.parent.name for case in CASES.values()}
+    assert groups >= {
+        "documents",
+        "variables",
+        "aligning",
+        "verdicts",
+        "step-evaluators",
+        "session-evaluators",
+    }
+    assert len(CASES) >= 400
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_a_conformance_case(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = folder_of(name)
+    folder = CASES[name]
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
     monkeypatch.chdir(folder)
     for variable, value in environment(folder).items():
@@ -146,9 +138,9 @@ def test_a_conformance_case(
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("name", NAMES[:: max(len(NAMES) // AS_PROCESSES, 1)][:AS_PROCESSES])
+@pytest.mark.parametrize("name", list(CASES)[:: max(len(CASES) // AS_PROCESSES, 1)][:AS_PROCESSES])
 def test_a_conformance_case_as_a_process(name: str) -> None:
-    folder = folder_of(name)
+    folder = CASES[name]
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
 
     ended = subprocess.run(

@@ -1,6 +1,5 @@
-"""The shared conformance cases of judging, through load, resolve and evaluate, with no command line."""
+"""The conformance cases of judging, through load, resolve and evaluate, with no command line."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -13,22 +12,17 @@ from abs_replay.spec.configuration import find
 from abs_replay.spec.loader import load
 from abs_replay.spec.variables import Sources, parse_variables
 from abs_replay.verdicts import Run, Verdict
+from tests.conformance_cases import case_folders, case_id
 
-SHARED = Path(os.environ.get("ABS_SHARED", Path(__file__).parents[2] / "shared"))
 GROUPS = ("aligning", "verdicts", "step-evaluators", "session-evaluators", "seed-refund")
-CASES = [case for group in GROUPS for case in sorted((SHARED / "conformance" / group).glob("*/"))]
-
-pytestmark = pytest.mark.skipif(not CASES, reason="the shared cases are not here")
+CASES = [case for group in GROUPS for case in case_folders(group)]
 
 
 def test_every_case_says_what_it_expects() -> None:
     assert [case.name for case in CASES if not (case / "expected.json").exists()] == []
 
 
-PARAMETERS = [pytest.param(case, id=f"{case.parent.name}/{case.name}") for case in CASES]
-
-
-@pytest.mark.parametrize("case", PARAMETERS)
+@pytest.mark.parametrize("case", CASES, ids=case_id)
 def test_case_ends_as_expected(case: Path) -> None:
     expected = loads((case / "expected.json").read_bytes())
     if expected["exit"] == 2:
@@ -56,7 +50,9 @@ def run_case(case: Path) -> Run:
     (trace,) = trace_file.read(case / "trace.json")
     documents = load([case / "session.abs.yaml"], find(case))
     (template,) = documents.sessions
-    sources = Sources(row=trace.bindings, variables=parse_variables(variables), environment={})
+    sources = Sources(
+        row=trace.bindings, variables=parse_variables(variables), environment={}, recorded=trace.vars
+    )
     return settle(evaluate(trace, template.resolve(sources), {}, policy))
 
 

@@ -1,7 +1,6 @@
-"""The shared cases that end at load or at resolving, and that all others get through both."""
+"""The conformance cases that end at load or at resolving, and that all others get through both."""
 
 import json
-import os
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,9 @@ from abs_replay.spec.configuration import find
 from abs_replay.spec.loader import load
 from abs_replay.spec.session import Session
 from abs_replay.spec.variables import Sources, parse_variables
+from tests.conformance_cases import case_folders, case_id
 
-SHARED = Path(os.environ.get("ABS_SHARED", Path(__file__).parents[3] / "shared")) / "conformance"
-CASES = sorted(path.parent for path in SHARED.glob("*/*/session.abs.yaml"))
+CASES = case_folders()
 
 
 def _expected(case: Path) -> dict[str, Any]:
@@ -24,27 +23,27 @@ def _expected(case: Path) -> dict[str, Any]:
     return read
 
 
-def _name(case: Path) -> str:
-    return f"{case.parent.name}/{case.name}"
-
-
-def _bindings(case: Path) -> list[dict[str, Any]]:
+def _traces(case: Path) -> list[dict[str, Any]]:
     whole = case / "trace.json"
     lines = [whole.read_text()] if whole.exists() else (case / "trace.jsonl").read_text().splitlines()
-    return [loads(line).get("bindings", {}) for line in lines]
+    return [loads(line) for line in lines]
 
 
-def _sources(case: Path, row: dict[str, Any]) -> Sources:
+def _sources(case: Path, trace: dict[str, Any]) -> Sources:
     arguments = (case / "args").read_text().splitlines() if (case / "args").exists() else []
     texts = [after for flag, after in pairwise(arguments) if flag == "--var"]
     lines = (case / "env").read_text().splitlines() if (case / "env").exists() else []
     environment = dict(line.split("=", 1) for line in lines)
-    return Sources(row, parse_variables(texts), environment)
+    return Sources(
+        trace.get("bindings", {}), parse_variables(texts), environment, recorded=trace.get("vars", {})
+    )
 
 
 def _resolved(case: Path) -> list[Session]:
     documents = load([case / "session.abs.yaml"], find(case))
-    return [session.resolve(_sources(case, row)) for session in documents.sessions for row in _bindings(case)]
+    return [
+        session.resolve(_sources(case, trace)) for session in documents.sessions for trace in _traces(case)
+    ]
 
 
 def _fits(problem: Problem, wanted: dict[str, Any]) -> bool:
@@ -55,12 +54,7 @@ def _fits(problem: Problem, wanted: dict[str, Any]) -> bool:
     )
 
 
-@pytest.mark.skipif(not CASES, reason="ABS_SHARED holds no conformance cases")
-def test_there_are_cases() -> None:
-    assert len(CASES) > 100
-
-
-@pytest.mark.parametrize("case", [c for c in CASES if _expected(c)["result"] == "invalid"], ids=_name)
+@pytest.mark.parametrize("case", [c for c in CASES if _expected(c)["result"] == "invalid"], ids=case_id)
 def test_an_invalid_case_has_the_problems_it_names(case: Path) -> None:
     with pytest.raises(SpecError) as raised:
         _resolved(case)
@@ -68,7 +62,9 @@ def test_an_invalid_case_has_the_problems_it_names(case: Path) -> None:
         assert any(_fits(problem, wanted) for problem in raised.value.problems), (wanted, str(raised.value))
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if _expected(c)["result"] != "invalid"], ids=_name)
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if _expected(c)["result"] not in ("invalid", "usage")], ids=case_id
+)
 def test_every_other_case_loads_and_resolves(case: Path) -> None:
     for session in _resolved(case):
         for behavior in session.behaviors:
