@@ -35,7 +35,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One observed entry. Times are ms after the trace's start. Absent content is null (A6)."""
+    """One observed entry. Times are ms after the trace's start. Absent content is null (A6).
+
+    `retries` counts the attempts before this that failed, or were lost. `segment` stands on the first
+    step that a history shows which does not go on from the one before: `compacted` where it was
+    summed up or cut, `rewritten` where it was changed, `separate` where it shares nothing and only an
+    id ties it to this conversation.
+    """
 
     seq: int
     actor: str
@@ -52,11 +58,25 @@ class Step:
     model: str | None = None
     usage: Usage | None = None
     error: str | None = None
+    retries: int = 0
+    segment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Where a conversation left another: after which step (its `seq`), None before the first."""
+
+    trace: str
+    step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A conversation as observed; `session` names the session it plays, `bindings` its data row."""
+    """A conversation as observed; `session` names the session it plays, `bindings` its data row.
+
+    An earlier message that was edited, or an answer asked for again, makes a trace of its own: it
+    begins with the steps that both share, and `branch_of` says where it left.
+    """
 
     id: str
     steps: tuple[Step, ...]
@@ -67,3 +87,17 @@ class Trace:
     vars: Mapping[str, Json] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     agent_version: str | None = None
+    branch_of: Branch | None = None
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that answered, in the order in which they first did."""
+        return tuple(dict.fromkeys(step.model for step in self.steps if step.model))
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens of all steps together; None where none were counted."""
+        counted = [step.usage for step in self.steps if step.usage]
+        if not counted:
+            return None
+        return Usage(sum(one.input_tokens for one in counted), sum(one.output_tokens for one in counted))

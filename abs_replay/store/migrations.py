@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from abs_replay.errors import StoreError
-from abs_replay.store.schema import FIRST
+from abs_replay.store.schema import BRANCHES, FIRST
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -21,7 +21,10 @@ class Migration(NamedTuple):
 
 
 # Only ever append: stores in the field have run what stands here.
-MIGRATIONS = (Migration(1, "recordings, exchanges, traces, gradings", FIRST),)
+MIGRATIONS = (
+    Migration(1, "recordings, exchanges, traces, gradings", FIRST),
+    Migration(2, "retries, segments and branches of traces", BRANCHES),
+)
 CURRENT = MIGRATIONS[-1].version
 
 _VERSIONS = "CREATE TABLE schema_versions (version INTEGER, name VARCHAR)"

@@ -12,7 +12,7 @@ from abs_replay.store.rows import BODIES, EXCHANGE_COLUMNS, RECORDING_COLUMNS
 
 EXCHANGE_TABLES = ("exchanges_kept", "exchanges_recent")
 
-STEP_COLUMNS = {
+_FIRST_STEPS = {
     "recording": "VARCHAR",
     "trace": "VARCHAR",
     "seq": "BIGINT",
@@ -32,7 +32,7 @@ STEP_COLUMNS = {
     "output_tokens": "BIGINT",
     "error": "VARCHAR",
 }
-TRACE_COLUMNS = {
+_FIRST_TRACES = {
     "recording": "VARCHAR",
     "id": "VARCHAR",
     "position": "INTEGER",
@@ -44,6 +44,10 @@ TRACE_COLUMNS = {
     "tags": "VARCHAR",
     "agent_version": "VARCHAR",
 }
+_LATER_STEPS = {"retries": "INTEGER", "segment": "VARCHAR"}
+_LATER_TRACES = {"branch_of": "VARCHAR", "branch_step": "BIGINT"}
+STEP_COLUMNS = _FIRST_STEPS | _LATER_STEPS
+TRACE_COLUMNS = _FIRST_TRACES | _LATER_TRACES
 DERIVATION_COLUMNS = {
     "recording": "VARCHAR",
     "exchange_digest": "VARCHAR",
@@ -127,10 +131,17 @@ FIRST = (
     _table("exchanges_kept", EXCHANGE_COLUMNS, dict.fromkeys(BODIES, "zstd")),
     "CREATE VIEW exchanges AS SELECT * FROM exchanges_kept UNION ALL SELECT * FROM exchanges_recent",
     _table("derivations", DERIVATION_COLUMNS),
-    _table("traces", TRACE_COLUMNS),
-    _table("steps", STEP_COLUMNS),
+    _table("traces", _FIRST_TRACES),
+    _table("steps", _FIRST_STEPS),
     _table("gradings", GRADING_COLUMNS),
     _table("runs", RUN_COLUMNS),
     _table("behaviors", BEHAVIOR_COLUMNS),
     _table("verdicts", VERDICT_COLUMNS),
 )
+
+
+def _added(table: str, columns: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f'ALTER TABLE {table} ADD COLUMN "{name}" {type_}' for name, type_ in columns.items())
+
+
+BRANCHES = (*_added("steps", _LATER_STEPS), *_added("traces", _LATER_TRACES))

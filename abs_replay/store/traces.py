@@ -11,7 +11,7 @@ from abs_replay.store.schema import STEP_COLUMNS, TRACE_COLUMNS
 from abs_replay.store.summaries import Derivation
 from abs_replay.store.texts import json_or_null, json_text, json_value, plain
 from abs_replay.store.writing import insert
-from abs_replay.trace import Source, Step, Trace, Usage, Visibility
+from abs_replay.trace import Branch, Source, Step, Trace, Usage, Visibility
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -93,11 +93,13 @@ def _trace_row(recording_id: str, position: int, trace: Trace) -> Row:
         json_text(trace.vars),
         json_text(trace.tags),
         plain(trace.agent_version),
+        trace.branch_of.trace if trace.branch_of else None,
+        trace.branch_of.step if trace.branch_of else None,
     )
 
 
 def _trace(row: Sequence[Any], steps: dict[tuple[str, str], list[Step]]) -> Trace:
-    recording, id_, _, session, origin, started_at, bindings, vars_, tags, agent_version = row
+    recording, id_, _, session, origin, started_at, bindings, vars_, tags, agent_version, *branch = row
     return Trace(
         id=id_,
         steps=tuple(steps.get((recording, id_), ())),
@@ -108,6 +110,7 @@ def _trace(row: Sequence[Any], steps: dict[tuple[str, str], list[Step]]) -> Trac
         vars=json_value(vars_),
         tags=json_value(tags),
         agent_version=agent_version,
+        branch_of=None if branch[0] is None else Branch(*branch),
     )
 
 
@@ -131,12 +134,14 @@ def _step_row(recording_id: str, trace_id: str, step: Step) -> Row:
         step.usage.input_tokens if step.usage else None,
         step.usage.output_tokens if step.usage else None,
         plain(step.error),
+        step.retries,
+        plain(step.segment),
     )
 
 
 def _step(seq: int, actor: str, action: str, target: str | None, *rest: Any) -> Step:
     content, arguments, call_id, at_ms, duration_ms, visibility, group, sources, *rest_ = rest
-    model, input_tokens, output_tokens, error = rest_
+    model, input_tokens, output_tokens, error, retries, segment = rest_
     return Step(
         seq=seq,
         actor=actor,
@@ -153,6 +158,8 @@ def _step(seq: int, actor: str, action: str, target: str | None, *rest: Any) -> 
         model=model,
         usage=None if input_tokens is None else Usage(input_tokens, output_tokens),
         error=error,
+        retries=retries or 0,
+        segment=segment,
     )
 
 

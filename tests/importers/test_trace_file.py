@@ -14,7 +14,7 @@ from abs_replay import exact_json
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Number
 from abs_replay.importers import importer, open_source, recognise, trace_file
-from abs_replay.trace import Source, Step, Trace, Usage, Visibility
+from abs_replay.trace import Branch, Source, Step, Trace, Usage, Visibility
 
 scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 exact = st.decimals(allow_nan=False, allow_infinity=False, places=3).map(lambda d: Number(str(d)))
@@ -197,3 +197,10 @@ def test_every_shared_trace_is_read(shared: Path) -> None:
     files = sorted((shared / "conformance").rglob("trace.json*"))
     assert files
     assert all(trace_file.read(path) for path in files)
+
+
+def test_retries_segments_and_branches_come_back(tmp_path: Path) -> None:
+    step = Step(1, "user", "says", retries=2, segment="rewritten")
+    for branch in (Branch("t-1", 3), Branch("t-1")):
+        trace = Trace("t-2", (step,), branch_of=branch)
+        assert read_text(tmp_path, trace_file.write([trace])) == (trace,)

@@ -9,6 +9,7 @@ from abs_replay.errors import StoreError
 from abs_replay.exchange import Recording
 from abs_replay.store import Store
 from abs_replay.store.migrations import CURRENT, MIGRATIONS
+from abs_replay.trace import Branch, Step, Trace
 
 
 def test_versions_count_up_from_one() -> None:
@@ -38,3 +39,32 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) ->
             f"store {path} has format 99, this abs-replay knows formats up to {CURRENT}: "
             "upgrade abs-replay, or name another store with --store or ABS_STORE"
         )
+
+
+def test_a_store_of_the_first_version_keeps_its_traces_and_takes_new_ones(tmp_path: Path) -> None:
+    path = tmp_path / "store.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE schema_versions (version INTEGER, name VARCHAR)")
+        connection.execute("INSERT INTO schema_versions VALUES (1, 'first')")
+        for statement in MIGRATIONS[0].statements:
+            connection.execute(statement)
+        connection.execute(
+            "INSERT INTO recordings (id, name, started_at, tags, upstreams) "
+            "VALUES ('r', 'demo', 1, '{}', '[]')"
+        )
+        connection.execute("INSERT INTO derivations VALUES ('r', 'd', '1')")
+        connection.execute(
+            "INSERT INTO traces (recording, id, position, bindings, vars, tags) "
+            "VALUES ('r', 't', 0, '{}', '{}', '{}')"
+        )
+        connection.execute(
+            "INSERT INTO steps (recording, trace, seq, actor, action, visibility, sources) "
+            "VALUES ('r', 't', 1, 'user', 'says', 'user', '[]')"
+        )
+    store = Store(path)
+
+    (old,) = store.traces()
+    assert (old.branch_of, old.steps) == (None, (Step(1, "user", "says"),))
+    new = Trace("n", (Step(1, "user", "says", retries=1, segment="compacted"),), branch_of=Branch("t", 1))
+    store.save_traces("r", (new,), "d", "2")
+    assert store.traces() == (new,)

@@ -9,7 +9,7 @@ from abs_replay import exact_json
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Recording
 from abs_replay.store import Store
-from abs_replay.trace import Source, Step, Trace, Usage, Visibility
+from abs_replay.trace import Branch, Source, Step, Trace, Usage, Visibility
 
 CONTENT = exact_json.loads(
     '{"price": 1.10, "big": 12345678901234567890, "half": "\\ud83d", "list": [null, {}]}'
@@ -30,6 +30,8 @@ FULL_STEP = Step(
     model="gpt",
     usage=Usage(3, 4),
     error="broke",
+    retries=2,
+    segment="compacted",
 )
 FULL = Trace(
     id="t-1",
@@ -41,6 +43,7 @@ FULL = Trace(
     vars={"a": None},
     tags={"agent_version": "1.4"},
     agent_version="1.4",
+    branch_of=Branch("t-0", 3),
 )
 
 

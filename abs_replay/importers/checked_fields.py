@@ -1,0 +1,68 @@
+"""Fields of a JSON file that somebody else wrote: typed, or refused where they stand."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from abs_replay import exact_json
+from abs_replay.errors import UsageError
+
+_KINDS: Final[Mapping[type, str]] = {str: "text", dict: "an object", list: "a list", int: "a whole number"}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a file a value stands, for messages: `FILE:LINE: steps[3].seq`."""
+
+    file: str
+    line: int | None = None
+    path: str = ""
+
+    def at(self, key: str | int) -> "Place":
+        step = f"[{key}]" if isinstance(key, int) else f".{key}" if self.path else key
+        return Place(self.file, self.line, self.path + step)
+
+    def wrong(self, message: str) -> UsageError:
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return UsageError(": ".join(part for part in (where, self.path, message) if part))
+
+
+def required(fields: Mapping[str, Any], key: str, kind: type, place: Place) -> Any:
+    if key not in fields:
+        raise place.wrong(f"has no {key}; add it")
+    return typed(fields[key], kind, place.at(key))
+
+
+def optional(fields: Mapping[str, Any], key: str, kind: type, place: Place) -> Any:
+    value = fields.get(key)
+    return None if value is None else typed(value, kind, place.at(key))
+
+
+def text(fields: Mapping[str, Any], key: str, place: Place) -> str | None:
+    value: str | None = optional(fields, key, str, place)
+    return value
+
+
+def texts(fields: Mapping[str, Any], key: str, place: Place) -> dict[str, str]:
+    values = optional(fields, key, dict, place) or {}
+    return {name: typed(value, str, place.at(key).at(name)) for name, value in values.items()}
+
+
+def number(fields: Mapping[str, Any], key: str, place: Place) -> float | None:
+    value = fields.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | exact_json.Number):
+        raise place.at(key).wrong(f"is {shown(value)}, not a number")
+    return float(value)
+
+
+def typed(value: Any, kind: type, place: Place) -> Any:
+    if isinstance(value, kind) and not isinstance(value, bool):
+        return value
+    raise place.wrong(f"is {shown(value)}, not {_KINDS[kind]}")
+
+
+def shown(value: Any) -> str:
+    text = exact_json.dumps(value)
+    return text if len(text) <= 40 else text[:37] + "..."
