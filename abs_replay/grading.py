@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from abs_replay import asking, comparison, exact_json
 from abs_replay.errors import Problem, SpecError, UsageError
@@ -21,9 +22,11 @@ from abs_replay.scoring import Policy
 from abs_replay.spec.lines import lines
 from abs_replay.spec.session import Session
 from abs_replay.spec.variables import Sources, Template
-from abs_replay.store import Store
 from abs_replay.trace import Trace
 from abs_replay.verdicts import Grading, Report, Run
+
+if TYPE_CHECKING:
+    from abs_replay.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +191,7 @@ def resolve(template: Template, trace: Trace, settings: Settings) -> Session:
     return template.resolve(sources)
 
 
-def with_carried(report: Report, store: Store) -> Report:
+def with_carried(report: Report, store: "Store") -> Report:
     """Mark the verdicts that equal those of the last grading of the same session and trace."""
     last = _last_runs(store, {(run.session, run.trace) for run in report.runs})
     carried = frozenset(
@@ -200,7 +203,7 @@ def with_carried(report: Report, store: Store) -> Report:
     return replace(report, carried=carried)
 
 
-def _last_runs(store: Store, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], Run]:
+def _last_runs(store: "Store", wanted: set[tuple[str, str]]) -> dict[tuple[str, str], Run]:
     found: dict[tuple[str, str], Run] = {}
     for summary in reversed(store.gradings() if store.path.exists() else ()):
         if len(found) == len(wanted):
@@ -216,7 +219,7 @@ def new_id(now: datetime) -> str:
     return f"g-{now.astimezone(UTC):%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}"
 
 
-def keep(report: Report, store: Store, sessions: Iterable[Template], now: datetime) -> Grading:
+def keep(report: Report, store: "Store", sessions: Iterable[Template], now: datetime) -> Grading:
     """Keep a report as a grading; the one returned bears its id."""
     id_ = new_id(now)
     files = dict.fromkeys(session.file for session in sessions)

@@ -16,6 +16,7 @@ from abs_replay.exact_json import Json
 from abs_replay.predicates import Undecided, shown, structured
 from abs_replay.predicates.patterns import search
 from abs_replay.spec.rules import Schema
+from abs_replay.spec.schema_checks import DRAFTS, NEWEST, validator_of
 from abs_replay.spec.session import Evaluation
 from abs_replay.verdicts import Verdict
 
@@ -64,8 +65,6 @@ def _told(error: "ValidationError") -> str:
 def _validator(schema: Any) -> "Validator":
     from referencing.jsonschema import EMPTY_REGISTRY
 
-    from abs_replay.spec.schema_checks import NEWEST
-
     draft = schema.get("$schema", NEWEST) if isinstance(schema, Mapping) else NEWEST
     kind = _exact(draft.rstrip("#"))
     return kind(schema, registry=EMPTY_REGISTRY, format_checker=kind.FORMAT_CHECKER)
@@ -76,11 +75,9 @@ def _exact(draft: str) -> "type[Validator]":
     """Give a draft's validator, made to take exact numbers and to stop patterns."""
     from jsonschema.validators import extend
 
-    from abs_replay.spec.schema_checks import DRAFTS
-
     if draft not in DRAFTS:
         raise Undecided(f"unknown JSON Schema draft {shown(draft)}")
-    kind = DRAFTS[draft]
+    kind = validator_of(draft)
     types = kind.TYPE_CHECKER
     if "draft-04" not in draft:  # where 1.0 is no integer yet
         types = types.redefine("integer", _is_integer)

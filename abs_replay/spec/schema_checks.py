@@ -1,27 +1,28 @@
-"""Whether a JSON Schema is one, before any content meets it (SEMANTICS D7, E4)."""
+"""Whether a JSON Schema is one, before any content meets it (SEMANTICS D7, E4).
+
+`jsonschema` is loaded when the first schema is met: it takes a third of the start of `abs grade`.
+"""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, cast
-
-import jsonschema
-from jsonschema.protocols import Validator
-from referencing import Registry, Specification
-from referencing.exceptions import Unresolvable
-from referencing.jsonschema import EMPTY_REGISTRY, specification_with
+from typing import TYPE_CHECKING, Any, cast
 
 from abs_replay.exact_json import Json, dumps, loads
 from abs_replay.spec.places import Path
 
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+    from referencing import Registry, Specification
+
 NEWEST = "https://json-schema.org/draft/2020-12/schema"
-DRAFTS: Mapping[str, type[Validator]] = {
-    NEWEST: jsonschema.Draft202012Validator,
-    "https://json-schema.org/draft/2019-09/schema": jsonschema.Draft201909Validator,
-    "http://json-schema.org/draft-07/schema": jsonschema.Draft7Validator,
-    "http://json-schema.org/draft-06/schema": jsonschema.Draft6Validator,
-    "http://json-schema.org/draft-04/schema": jsonschema.Draft4Validator,
+DRAFTS: Mapping[str, str] = {  # each with its class in `jsonschema`
+    NEWEST: "Draft202012Validator",
+    "https://json-schema.org/draft/2019-09/schema": "Draft201909Validator",
+    "http://json-schema.org/draft-07/schema": "Draft7Validator",
+    "http://json-schema.org/draft-06/schema": "Draft6Validator",
+    "http://json-schema.org/draft-04/schema": "Draft4Validator",
 }
 # Below the first stand schemas by name, below the second values: `$ref` or `pattern` there is data.
 NAMES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
@@ -30,6 +31,14 @@ VALUES = ("const", "enum", "default", "examples")
 type Pending = Callable[[Json], bool]
 type Found = Iterator[tuple[Path, str]]
 type _Resolver = Any  # `referencing` exports no name for what its registries give
+
+
+def validator_of(draft: str) -> "type[Validator]":
+    """Give the validator of one of `DRAFTS`."""
+    import jsonschema
+
+    kind: type[Validator] = getattr(jsonschema, DRAFTS[draft])
+    return kind
 
 
 def problems(schema: Json, pending: Pending) -> Found:
@@ -70,14 +79,14 @@ def _problems(schema: Json, pending: Pending) -> Found:
         yield ("$schema",), f"unknown JSON Schema draft; known: {', '.join(DRAFTS)}"
         return
     broken = False
-    for path, message in _violations(schema, DRAFTS[draft.rstrip("#")], pending):
+    for path, message in _violations(schema, validator_of(draft.rstrip("#")), pending):
         broken = True
         yield path, message
     if not broken:
         yield from _references(schema, draft.rstrip("#"), pending)
 
 
-def _violations(schema: Mapping[str, Json], draft: type[Validator], pending: Pending) -> Found:
+def _violations(schema: Mapping[str, Json], draft: "type[Validator]", pending: Pending) -> Found:
     checker = draft(draft.META_SCHEMA, format_checker=draft.FORMAT_CHECKER)
     for error in checker.iter_errors(_floats(schema)):
         instance = cast(Json, error.instance)
@@ -96,6 +105,8 @@ def _floats(value: Json) -> Any:
 
 
 def _references(schema: Mapping[str, Json], draft: str, pending: Pending) -> Found:
+    from referencing.jsonschema import EMPTY_REGISTRY, specification_with
+
     specification = specification_with(draft)
     root = specification.create_resource(schema)
     base = root.id() or "urn:document"
@@ -107,6 +118,8 @@ def _references(schema: Mapping[str, Json], draft: str, pending: Pending) -> Fou
 
 
 def _leads_somewhere(resolver: _Resolver, target: str) -> bool:
+    from referencing.exceptions import Unresolvable
+
     try:
         resolver.lookup(target)
     except (Unresolvable, ValueError):
@@ -115,7 +128,7 @@ def _leads_somewhere(resolver: _Resolver, target: str) -> bool:
 
 
 def _written(
-    value: Json, path: Path, resolver: _Resolver, specification: Specification[Json]
+    value: Json, path: Path, resolver: _Resolver, specification: "Specification[Json]"
 ) -> Iterator[tuple[Path, _Resolver, str]]:
     """Every reference with its path and what resolves it: an embedded `$id` begins a new base."""
     if isinstance(value, Mapping):
