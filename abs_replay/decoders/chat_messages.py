@@ -1,13 +1,15 @@
 """Messages in the shape of OpenAI's chat API, which the agent contract shares.
 
 https://platform.openai.com/docs/api-reference/chat/create (messages): content is text or a list of
-parts, a call's arguments are JSON inside a text, a tool's message names its call.
+parts, a call's arguments are JSON inside a text, a tool's message names its call. Beside the words
+servers show what the model thought (`reasoning_content`, `reasoning`, `reasoning_details`, parts of
+type `thinking`), and Groq the tools that it ran itself (`executed_tools`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from abs_replay.decoders.events import Call, Message
+from abs_replay.decoders.events import Call, Message, Part, Said, Served, Thought, composed
 from abs_replay.decoders.fields import items, obj, parse_or_none, structure, text
 from abs_replay.exact_json import Json
 
@@ -16,6 +18,8 @@ _TEXT_PARTS: Final = ("text", "input_text", "output_text")
 _MOST_REMEMBERED, _LONGEST_REMEMBERED = 8192, 4096  # messages, and characters of one
 _READ: Final[dict[tuple[str, str | None, str | None], tuple[Mapping[str, Any], Message]]] = {}
 _THOUGHTS: Final = ("thinking", "reasoning")  # parts that the model thinks and does not say
+_REFERENCES: Final = ("reference", "tool_reference")  # Mistral's citations, between pieces of one text
+_STRUCTURES: Final = ("images", "audio", "executed_tools", "reasoning_details")
 
 
 def messages(values: Any, at: str) -> tuple[Message, ...]:
@@ -45,25 +49,112 @@ def _remembered(value: Mapping[str, Any], at: str) -> Message:
 
 
 def _is_short(said: str | None, read: Message, value: Mapping[str, Any]) -> bool:
-    """Say whether a message is worth remembering. Arguments that are no text are not: 1 equals true."""
+    """Say whether a message is worth remembering. What is no text is not: 1 equals true."""
     asked = [obj(obj(item).get("function")).get("arguments") for item in items(value.get("tool_calls"))]
     given = [one for one in asked if isinstance(one, str)]
-    whole = len(given) == len(asked) == len(read.calls)
-    return whole and len(said or "") + sum(map(len, given)) <= _LONGEST_REMEMBERED
+    whole = len(given) == len(asked) == len(read.calls) and not any(map(value.get, _STRUCTURES))
+    thought = [part.text for part in read.parts if isinstance(part, Thought)]
+    return whole and sum(map(len, (said or "", *given, *thought))) <= _LONGEST_REMEMBERED
 
 
 def message(value: Mapping[str, Any], at: str) -> Message:
     """Read one message, whatever is missing from it."""
     role = text(value.get("role")) or "assistant"
     role = _ROLES.get(role, role)
+    if role == "assistant":
+        return composed(role, parts(value, at), at)
     said = content(value.get("content"))
-    if said is None:
-        # A refusal comes in the words' place (guides/structured-outputs, refusals).
-        said = text(value.get("refusal"))
     if role == "tool":
         said = structure(said) if isinstance(said, str) else said
         return Message(role, said, (), text(value.get("tool_call_id")), text(value.get("name")), at)
     return Message(role, said, calls(value, at), at=at)
+
+
+def parts(value: Mapping[str, Any], at: str) -> tuple[Part, ...]:
+    """Give what an assistant's message holds: thoughts, tools that its server ran, words, calls."""
+    found: list[Part] = list(reasoning(value, at))
+    ran = [
+        served(one, f"{at}.executed_tools[{i}]") for i, one in enumerate(items(value.get("executed_tools")))
+    ]
+    found += [one for one in ran if one is not None]
+    found += words(value.get("content"), f"{at}.content")
+    found += [Said(image, f"{at}.images[{i}]") for i, image in enumerate(items(value.get("images")))]
+    refusal = text(value.get("refusal"))
+    if refusal:
+        # It comes in the words' place (guides/structured-outputs, refusals).
+        found.append(Said(refusal, f"{at}.refusal"))
+    heard = transcript(value.get("audio"))
+    if heard and not any(isinstance(part, Said) and part.content for part in found):
+        found.append(Said(heard, f"{at}.audio"))
+    found += calls(value, at)
+    return without_void(found)
+
+
+def without_void(found: Iterable[Part]) -> tuple[Part, ...]:
+    """Leave out empty words, which servers send beside calls, unless there is nothing else."""
+    whole = tuple(found)
+    return tuple(part for part in whole if not (isinstance(part, Said) and part.content == "")) or whole[:1]
+
+
+def reasoning(value: Mapping[str, Any], at: str) -> tuple[Thought, ...]:
+    """Read what a message, or a piece of one, thinks: servers give it under several names at once."""
+    for key in ("reasoning_content", "reasoning"):
+        if thought := text(value.get(key)):
+            return (Thought(thought, f"{at}.{key}"),)
+    details = [obj(item) for item in items(value.get("reasoning_details"))]
+    shown = [text(item.get("text")) or text(item.get("summary")) or "" for item in details]
+    return (Thought("".join(shown), f"{at}.reasoning_details"),) if any(shown) else ()
+
+
+def served(value: Any, at: str) -> Served | None:
+    """Read a tool that Groq ran itself (console.groq.com/docs/tool-use/built-in-tools)."""
+    tool = obj(value)
+    name = text(tool.get("name")) or text(tool.get("type"))
+    if not name:
+        return None
+    result = obj(tool.get("search_results")).get("results") or tool.get("output")
+    result = structure(result) if isinstance(result, str) else result
+    call = Call(name, arguments(tool.get("arguments")), text(tool.get("id")), at)
+    return Served(call, result, answered=result is not None, at=at)
+
+
+def transcript(audio: Any) -> str | None:
+    """Give the words of a spoken answer."""
+    return text(obj(audio).get("transcript"))
+
+
+def words(value: Any, at: str) -> tuple[Said | Thought, ...]:
+    """Read an assistant's content. Text that only citations part is one, and thoughts part it."""
+    if not isinstance(value, list):
+        return () if value is None else (Said(value, at),)
+    found: list[Said | Thought] = []
+    for index, part in enumerate(value):
+        kind, piece = sorted_out(part)
+        before = found[-1] if found else None
+        if kind == "text" and isinstance(before, Said) and isinstance(before.content, str):
+            found[-1] = Said(before.content + piece, before.at)
+        elif kind == "thought":
+            found += [Thought(piece, f"{at}[{index}]")] if piece else []
+        elif kind != "reference":
+            found.append(Said(piece, f"{at}[{index}]"))
+    return tuple(found)
+
+
+def sorted_out(part: Any) -> tuple[str, Any]:
+    """Say of a part of an assistant's content what it is: text, thought, reference or structure."""
+    kind = obj(part).get("type")
+    if kind in _THOUGHTS:
+        return "thought", _thought(obj(part))
+    if kind in _REFERENCES:
+        return "reference", part
+    piece = transcript(part) if kind == "output_audio" else _part_text(part)
+    return ("structure", part) if piece is None else ("text", piece)
+
+
+def _thought(part: Mapping[str, Any]) -> str:
+    """Read a part that is a thought: Mistral puts parts into it."""
+    inner = part.get("thinking") or part.get("reasoning") or part.get("text")
+    return inner if isinstance(inner, str) else "".join(_part_text(piece) or "" for piece in items(inner))
 
 
 def content(value: Any) -> Json:
@@ -90,24 +181,31 @@ def calls(value: Mapping[str, Any], at: str) -> tuple[Call, ...]:
     found = [call(item, f"{at}.tool_calls[{i}]") for i, item in enumerate(items(value.get("tool_calls")))]
     single = obj(value.get("function_call"))
     if single and not found:
-        found = [_named(single, None, f"{at}.function_call")]
+        found = [called(single.get("name"), single.get("arguments"), None, f"{at}.function_call")]
     return tuple(item for item in found if item is not None)
 
 
 def call(value: Any, at: str) -> Call | None:
-    """Read one call; a custom tool's input is free text (guides/function-calling, custom tools)."""
-    fields = obj(value)
-    custom = obj(fields.get("custom"))
-    if custom and not fields.get("function"):
-        named: Mapping[str, Any] = {"name": custom.get("name"), "arguments": custom.get("input")}
-    else:
-        named = obj(fields.get("function"))
-    return _named(named, text(fields.get("id")), at)
+    """Read one call."""
+    return called(*asked(obj(value)), text(obj(value).get("id")), at)
 
 
-def _named(named: Mapping[str, Any], call_id: str | None, at: str) -> Call | None:
-    name = text(named.get("name"))
-    return Call(name, arguments(named.get("arguments")), call_id, at) if name else None
+def asked(value: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Give the name and the arguments of a call, or what a piece of one has of them.
+
+    A custom tool's input is free text (guides/function-calling, custom tools). Servers that write out
+    every field leave one of the two kinds empty.
+    """
+    function, custom = obj(value.get("function")), obj(value.get("custom"))
+    if custom and not any(function.values()):
+        return custom.get("name"), custom.get("input")
+    return function.get("name"), function.get("arguments")
+
+
+def called(name: Any, given: Any, call_id: str | None, at: str) -> Call | None:
+    """Make a call of what was read; without a name it is none."""
+    named = text(name)
+    return Call(named, arguments(given), call_id, at) if named else None
 
 
 def arguments(value: Any) -> Json:

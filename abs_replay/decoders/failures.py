@@ -1,5 +1,8 @@
 """Why an exchange has no good answer, in words: the connection, the status, the error body."""
 
+from collections.abc import Callable
+from typing import Any
+
 from abs_replay.decoders.content import Content
 from abs_replay.decoders.fields import error_text, parse_or_none
 from abs_replay.exchange import Exchange
@@ -7,13 +10,18 @@ from abs_replay.exchange import Exchange
 _LONGEST = 300  # characters of an error body that speaks no known shape
 
 
-def failure(exchange: Exchange, content: Content) -> str | None:
-    """Give the reason why this exchange failed as a whole, or None where a good answer began."""
+def failure(
+    exchange: Exchange, content: Content, words_of: Callable[[Any], str | None] = error_text
+) -> str | None:
+    """Give the reason why this exchange failed as a whole, or None where a good answer began.
+
+    `words_of` finds the words in an error's JSON body.
+    """
     if exchange.response is None:
         reason = f": {exchange.error}" if exchange.error else ""
         return f"no answer ({exchange.outcome}){reason}"
     status = exchange.response.status
     if status < 400:
         return None
-    words = error_text(parse_or_none(content.data)) or content.text.strip()[:_LONGEST]
+    words = words_of(parse_or_none(content.data)) or content.text.strip()[:_LONGEST]
     return f"HTTP {status}: {words}" if words else f"HTTP {status}"

@@ -6,17 +6,22 @@ https://platform.openai.com/docs/api-reference/chat and .../chat-streaming. Choi
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from abs_replay.decoders import chat_messages, sse
+from abs_replay.decoders.chat_deltas import Deltas
 from abs_replay.decoders.content import Content, request_content, response_content
 from abs_replay.decoders.events import Decoded, Message, Turn
 from abs_replay.decoders.failures import failure
-from abs_replay.decoders.fields import count, error_text, fault, items, obj, parse_or_none, text
-from abs_replay.exchange import Exchange, Outcome, Role, header
+from abs_replay.decoders.fields import count, fault, items, obj, parse_or_none, text
+from abs_replay.decoders.openai_api import asked_model, error_words, is_stream, path
+from abs_replay.exchange import Exchange, Outcome, Role
 from abs_replay.trace import Usage
 
-_SUFFIX = "/chat/completions"
+_SUFFIX: Final = "/chat/completions"
+# How an answer ends that was not cut off: OpenAI's words, and those of servers that imitate it.
+_WHOLE: Final = ("stop", "tool_calls", "function_call", "eos", "stop_sequence", "end_turn", "tool_use")
+_SOURCES: Final = ("citations", "search_results")  # beside the choices (Perplexity, xAI)
 
 
 def claims(exchange: Exchange) -> bool:
@@ -25,14 +30,63 @@ def claims(exchange: Exchange) -> bool:
         return False
     if not isinstance(obj(parse_or_none(request_content(exchange).data)).get("messages"), list):
         return False
-    return exchange.request.path.endswith(_SUFFIX) or _answers_in_choices(exchange)
+    return path(exchange).endswith(_SUFFIX) or _answers_in_choices(exchange)
 
 
 def _answers_in_choices(exchange: Exchange) -> bool:
     content = response_content(exchange)
-    if not _is_stream(exchange, content):
+    if not is_stream(exchange, content):
         return isinstance(obj(parse_or_none(content.data)).get("choices"), list)
     return '"choices"' in content.text[:4096]
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What an answer comes to, whether it came at once or in events."""
+
+    reply: Message | None = None
+    model: str | None = None
+    response_id: str | None = None
+    usage: Usage | None = None
+    finish: str | None = None
+    error: str | None = None
+    complete: bool | None = None
+    choices: set[int] = field(default_factory=set)
+    sources: dict[str, int] = field(default_factory=dict)
+    annotations: list[Any] = field(default_factory=list)
+    spoken: bool = False
+    remarks: list[str] = field(default_factory=list)
+
+    def meta(self, body: Mapping[str, Any]) -> None:
+        """Take in what a body or a chunk tells beside its choices."""
+        self.model = text(body.get("model")) or self.model
+        self.response_id = self.response_id or text(body.get("id"))
+        # The last chunk of Groq's streams has its usage in an object of its own.
+        self.usage = _usage(body.get("usage")) or _usage(obj(body.get("x_groq")).get("usage")) or self.usage
+        for key in _SOURCES:
+            self.sources[key] = len(items(body.get(key))) or self.sources.get(key, 0)
+
+    def choice(self, choice: Mapping[str, Any], message: Mapping[str, Any]) -> None:
+        """Take in what choice 0 tells beside its message's words."""
+        self.finish = text(choice.get("finish_reason")) or self.finish
+        if choice.get("error") is not None:
+            self.error = error_words(choice)
+        self.annotations += items(message.get("annotations"))
+        audio = obj(message.get("audio"))
+        self.spoken = self.spoken or bool(text(audio.get("data")) or text(audio.get("transcript")))
+
+    def told(self) -> tuple[str, ...]:
+        """Say what the steps do not show."""
+        said = list(dict.fromkeys(self.remarks))
+        if len(self.choices) > 1:
+            said.append(f"choice 0 of {len(self.choices)} is traced, the others are alternatives")
+        if self.finish and self.finish.lower() not in _WHOLE:
+            said.append(f"finish_reason {self.finish}")
+        if self.annotations:
+            kinds = sorted({text(obj(one).get("type")) or "unknown" for one in self.annotations})
+            said.append(f"annotations are not traced: {len(self.annotations)} ({', '.join(kinds)})")
+        said += [f"{key} are not traced: {number}" for key, number in self.sources.items() if number]
+        return tuple(said + (["of audio, the transcript is traced"] if self.spoken else []))
 
 
 def decode(exchange: Exchange) -> Decoded:
@@ -41,39 +95,48 @@ def decode(exchange: Exchange) -> Decoded:
     body = obj(parse_or_none(request.data))
     history = chat_messages.messages(body.get("messages"), "request.messages")
     content = response_content(exchange)
-    remarks = request.remarks + content.remarks
-    failed = failure(exchange, content)
-    if failed or exchange.response is None:
-        turn = Turn(history, model=text(body.get("model")), error=failed)
-        return Decoded("openai_chat", turn, remarks=remarks)
-    if _is_stream(exchange, content):
-        return _streamed(exchange, history, body, content, remarks)
-    return _plain(history, body, content, remarks)
+    failed = failure(exchange, content, error_words)
+    if failed:
+        answer = _Answer(error=failed)
+    elif is_stream(exchange, content):
+        answer = _streamed(sse.events(content.text), exchange.outcome)
+    else:
+        answer = _plain(content)
+    turn = Turn(
+        history,
+        answer.reply,
+        answer.model or asked_model(exchange, body),
+        answer.usage,
+        answer.error,
+        response_id=answer.response_id,
+    )
+    remarks = request.remarks + content.remarks + answer.told()
+    return Decoded("openai_chat", turn, complete=answer.complete, remarks=remarks)
 
 
-def _is_stream(exchange: Exchange, content: Content) -> bool:
-    headers = exchange.response.headers if exchange.response else ()
-    return sse.is_stream(header(headers, "content-type") or "", content.text)
+def _usage(value: Any) -> Usage | None:
+    fields = obj(value)
+    if not fields:
+        return None
+    return Usage(count(fields.get("prompt_tokens")), count(fields.get("completion_tokens")))
 
 
-def _plain(
-    history: tuple[Message, ...], request: Mapping[str, Any], content: Content, remarks: tuple[str, ...]
-) -> Decoded:
-    body = parse_or_none(content.data)
+def _plain(content: Content) -> _Answer:
+    answer, body = _Answer(), parse_or_none(content.data)
+    answer.meta(obj(body))
     choice = _first(items(obj(body).get("choices")))
-    model = text(obj(body).get("model")) or text(request.get("model"))
-    usage = _usage(obj(body).get("usage"))
     if choice is None:
-        error = error_text(body) or _no_choices(content)
-        return Decoded("openai_chat", Turn(history, None, model, usage, error), remarks=remarks)
-    finish = text(choice.get("finish_reason"))
+        answer.error = error_words(body) or _no_choices(content)
+        return answer
+    answer.choices = set(range(len(items(obj(body).get("choices")))))
     message = obj(choice.get("message"))
-    if not message:
+    answer.choice(choice, message)
+    if message:
+        answer.reply = chat_messages.message({**message, "role": "assistant"}, "response.choices[0].message")
+    elif not answer.error:
         # A filtered choice of Azure has none (learn.microsoft.com, Azure OpenAI, content filtering).
-        turn = Turn(history, None, model, usage, f"no message (finish_reason {finish})")
-        return Decoded("openai_chat", turn, remarks=remarks)
-    reply = chat_messages.message(message, "response.choices[0].message")
-    return Decoded("openai_chat", Turn(history, reply, model, usage), remarks=remarks + _ending(finish))
+        answer.error, answer.finish = f"no message (finish_reason {answer.finish})", None
+    return answer
 
 
 def _no_choices(content: Content) -> str:
@@ -87,132 +150,46 @@ def _first(choices: list[Any]) -> Mapping[str, Any] | None:
     return min(found, key=lambda choice: count(choice.get("index")), default=None)
 
 
-def _ending(reason: str | None) -> tuple[str, ...]:
-    return (f"finish_reason {reason}",) if reason in ("length", "content_filter") else ()
-
-
-def _usage(value: Any) -> Usage | None:
-    fields = obj(value)
-    if not fields:
-        return None
-    return Usage(count(fields.get("prompt_tokens")), count(fields.get("completion_tokens")))
-
-
-@dataclass(slots=True)
-class _CallParts:
-    """A call as its deltas build it; id and name may be repeated in each, so the first one counts."""
-
-    call_id: str | None = None
-    name: str | None = None
-    arguments: list[str] = field(default_factory=list)
-    custom: bool = False
-
-    def add(self, delta: Mapping[str, Any]) -> None:
-        self.call_id = self.call_id or text(delta.get("id"))
-        self.custom = self.custom or "custom" in delta
-        named = obj(delta.get("custom" if "custom" in delta else "function"))
-        self.name = self.name or text(named.get("name"))
-        piece = named.get("input" if "custom" in delta else "arguments")
-        if isinstance(piece, str):
-            self.arguments.append(piece)
-
-    def as_json(self) -> dict[str, Any]:
-        inner = {"name": self.name, "arguments": "".join(self.arguments)}
-        if self.custom:
-            return {"id": self.call_id, "custom": {"name": self.name, "input": inner["arguments"]}}
-        return {"id": self.call_id, "function": inner}
-
-
-@dataclass(slots=True)
-class _Fold:
-    """What the events so far came to."""
-
-    words: list[str] = field(default_factory=list)
-    refusal: list[str] = field(default_factory=list)
-    calls: dict[int, _CallParts] = field(default_factory=dict)
-    single: _CallParts | None = None
-    finish: str | None = None
-    model: str | None = None
-    usage: Usage | None = None
-    error: str | None = None
-    began: bool = False
-    done: bool = False
-    remarks: list[str] = field(default_factory=list)
-
-    def event(self, event: sse.Event) -> None:
+def _streamed(events: Iterable[sse.Event], outcome: Outcome) -> _Answer:
+    answer, deltas, done = _Answer(), Deltas(), False
+    for number, event in enumerate(events):
         if event.data.strip() == "[DONE]":
-            self.done = True
-            return
-        body = parse_or_none(event.data)
-        if event.name == "error" or obj(body).get("error") is not None:
-            self.error = error_text(body) or event.data[:200]
-        elif isinstance(body, dict):
-            self._chunk(body)
-        elif event.data.strip():
-            self.remarks.append("an event is no JSON")
-
-    def _chunk(self, body: Mapping[str, Any]) -> None:
-        self.model = text(body.get("model")) or self.model
-        self.usage = _usage(body.get("usage")) or self.usage
-        for choice in items(body.get("choices")):
-            if obj(choice) and not count(choice.get("index")):
-                self.began = True
-                self.finish = text(choice.get("finish_reason")) or self.finish
-                # Some servers send the last chunk as a whole message.
-                self._delta(obj(choice.get("delta")) or obj(choice.get("message")))
-
-    def _delta(self, delta: Mapping[str, Any]) -> None:
-        said = chat_messages.content(delta.get("content"))
-        if isinstance(said, str):
-            self.words.append(said)
-        if isinstance(delta.get("refusal"), str):
-            self.refusal.append(delta["refusal"])
-        for position, call in enumerate(items(delta.get("tool_calls"))):
-            if isinstance(call, dict):
-                self._call(call, position)
-        if obj(delta.get("function_call")):
-            self.single = self.single or _CallParts()
-            self.single.add({"function": delta["function_call"]})
-
-    def _call(self, delta: Mapping[str, Any], position: int) -> None:
-        index = delta.get("index")
-        if not isinstance(index, int):
-            # Servers that leave the index out send whole calls (Mistral): each is a new one.
-            index = len(self.calls) if text(delta.get("id")) or position else max(len(self.calls) - 1, 0)
-        self.calls.setdefault(index, _CallParts()).add(delta)
-
-    def reply(self) -> Message | None:
-        if not self.began:
-            return None
-        value: dict[str, Any] = {
-            "content": "".join(self.words) if self.words else None,
-            "refusal": "".join(self.refusal),
-            "tool_calls": [self.calls[index].as_json() for index in sorted(self.calls)],
-        }
-        if self.single:
-            value["function_call"] = self.single.as_json()["function"]
-        return chat_messages.message(value, "response.choices[0].delta")
-
-
-def _fold(events: Iterable[sse.Event]) -> _Fold:
-    fold = _Fold()
-    for event in events:
-        fold.event(event)
-    return fold
-
-
-def _streamed(
-    exchange: Exchange,
-    history: tuple[Message, ...],
-    request: Mapping[str, Any],
-    content: Content,
-    remarks: tuple[str, ...],
-) -> Decoded:
-    fold = _fold(sse.events(content.text))
+            done = True
+            continue
+        for chunk in _chunks(event, answer):
+            _chunk(chunk, number, answer, deltas)
+    if 0 in answer.choices:
+        answer.reply = deltas.message()
     # Some servers never send [DONE]; there, a finish reason on a connection that ended well is the end.
-    complete = fold.done or (fold.finish is not None and exchange.outcome is Outcome.COMPLETE)
-    error = fold.error or (None if complete else "the stream ended before its last event")
-    model = fold.model or text(request.get("model"))
-    turn = Turn(history, fold.reply(), model, fold.usage, error)
-    remarks += tuple(dict.fromkeys(fold.remarks)) + _ending(fold.finish)
-    return Decoded("openai_chat", turn, complete=complete, remarks=remarks)
+    answer.complete = done or (answer.finish is not None and outcome is Outcome.COMPLETE)
+    if not answer.error and not answer.complete:
+        answer.error = "the stream ended before its last event"
+    return answer
+
+
+def _chunks(event: sse.Event, answer: _Answer) -> list[Mapping[str, Any]]:
+    """Give the chunks of an event, several where it is a list, and note what is wrong with it."""
+    body = parse_or_none(event.data)
+    bodies: list[Any] = body if isinstance(body, list) else [body]
+    chunks: list[Mapping[str, Any]] = [one for one in bodies if isinstance(one, dict)]
+    if event.name == "error" or any(chunk.get("error") is not None for chunk in chunks):
+        answer.error = error_words(body) or event.data[:200]
+    elif not chunks and event.data.strip():
+        answer.remarks.append("an event is no JSON")
+    return chunks
+
+
+def _chunk(body: Mapping[str, Any], number: int, answer: _Answer, deltas: Deltas) -> None:
+    answer.meta(body)
+    for choice in items(body.get("choices")):
+        if not isinstance(choice, dict):
+            continue
+        answer.choices.add(count(choice.get("index")))
+        if count(choice.get("index")):
+            continue
+        delta, message = obj(choice.get("delta")), obj(choice.get("message"))
+        answer.choice(choice, delta or message)
+        if delta:
+            deltas.add(delta, number)
+        elif message:
+            deltas.add_whole(message, number)
