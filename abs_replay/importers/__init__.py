@@ -1,8 +1,9 @@
 """Readers of other tools' files, one file each, asked in turn which of them knows a file.
 
-An importer is a module (in other packages an object will do) with `recognises(source) -> bool`, which never raises
-and is cheap for a file that is none of its own, and `read(source) -> Imported`, which raises `UsageError`, with the
-line where there is one (`source.wrong` makes it), and nothing else, whatever the bytes are. Both get a `Source`.
+An importer is a module (in other packages an object will do) with `recognises(source) -> bool`, which never
+raises and is cheap for a file that is none of its own, and `read(source) -> Imported`, which raises
+`UsageError`, with the line where there is one (`source.wrong` makes it), and nothing else, whatever the bytes
+are. Both get a `Source`.
 
 Packages add theirs by entry point, and are asked after the built-in ones:
 
@@ -44,7 +45,20 @@ class Importer(Protocol):
 
 # The first that recognises a file reads it. One line a format: its module, and what `--help` says of it.
 IMPORTERS: Final[Mapping[str, tuple[str, str]]] = {
-    "trace": ("abs_replay.importers.own_traces", "trace files of abs-replay"),
+    "cassette": ("abs_replay.importers.cassette_file", "our own cassettes"),
+    "trace": ("abs_replay.importers.own_traces", "our own trace files"),
+    "vcr": ("abs_replay.importers.vcr", "VCR.py, YAML or JSON"),
+    "ruby-vcr": ("abs_replay.importers.ruby_vcr", "VCR for Ruby"),
+    "go-vcr": ("abs_replay.importers.go_vcr", "go-vcr"),
+    "har": ("abs_replay.importers.har", "HTTP archives of browsers and proxies"),
+    "mitmproxy": (
+        "abs_replay.importers.mitmproxy_flows",
+        "mitmproxy's flow files (needs the `record` extra)",
+    ),
+    "nock": ("abs_replay.importers.nock", "recordings of nock"),
+    "mcp-recorder": ("abs_replay.importers.mcp_recorder", "MCP sessions of mcp-recorder"),
+    "tcp": ("abs_replay.importers.tcp_capture", "reads of TCP connections that carry HTTP/1.1, JSON Lines"),
+    "pair": ("abs_replay.importers.pair", "one request and response, or a response alone, as JSON"),
 }
 
 

@@ -1,4 +1,4 @@
-"""What an importer makes of a file: exchanges, or traces where the file kept no bytes, and what to know of them."""
+"""What an importer makes of a file: exchanges, or traces where the file kept no bytes, and remarks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,11 +15,12 @@ UNPLACED: Final = Channel(Role.TOOL, "")
 class Imported:
     """The content of one file, which becomes one recording.
 
-    `exchanges` stand in the order in which they were recorded; one on the channel `UNPLACED` is given one by what it
-    holds, and one whose id is empty gets one by its content. `traces` are for formats that kept words and no bytes:
-    they stay as they are, since nothing can derive them again. `id` is for formats that name a recording for ever.
-    `name` is the file's where none is given; times are Unix seconds. `remarks` say what is not as it was on the
-    wire, one sentence a thing: equal ones are counted, so put no number or name of one exchange into them.
+    `exchanges` stand in the order in which they were recorded; one on the channel `UNPLACED` is given one by
+    what it holds, and one whose id is empty gets one by its content. `traces` are for formats that kept words
+    and no bytes: they stay as they are, since nothing can derive them again. `id` is for formats that name a
+    recording for ever. `name` is the file's where none is given; times are Unix seconds. `remarks` say what
+    is not as it was on the wire, one sentence a thing: equal ones are counted, so put no number or name of
+    one exchange into them.
     """
 
     exchanges: tuple[Exchange, ...] = ()

@@ -1,8 +1,8 @@
 """A foreign file as importers see it: its name, its bytes, and what they are as text, JSON, lines and YAML.
 
-Views are made once and kept. `json`, `json_lines` and `yaml` are `NOTHING` where the bytes are no such thing, so
-that `recognises` may ask for any of them; `need_json` and its like raise a `UsageError` with the line instead.
-Nothing that a file holds is executed, and what it expands to is bounded.
+Views are made once and kept. `json`, `json_lines` and `yaml` are `NOTHING` where the bytes are no such thing,
+so that `recognises` may ask for any of them; `need_json` and its like raise a `UsageError` with the line
+instead. Nothing that a file holds is executed, and what it expands to is bounded.
 """
 
 import gzip

@@ -2,8 +2,8 @@
 
 Read from PyYAML's nodes, with YAML 1.1's notion of plain scalars (PyYAML's and Ruby's writers both mean it):
 null, booleans and whole numbers as such, numbers with a fraction exact; dates stay text. `!!binary` and
-`!binary` are bytes. Any other tag is kept beside its value, as `Tagged`. A mapping is a dict where all its keys are text;
-other plain keys become text; where a key is a list, it stands as a tuple.
+`!binary` are bytes. Any other tag is kept beside its value, as `Tagged`. A mapping is a dict where all its
+keys are text; other plain keys become text; where a key is a list, it stands as a tuple.
 """
 
 import base64
