@@ -9,7 +9,18 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
 from abs_replay import plugins
-from abs_replay.decoders import chat_contract, mcp, openai_chat, rest
+from abs_replay.decoders import (
+    anthropic,
+    bedrock,
+    chat_contract,
+    cohere,
+    cohere_v1,
+    gemini,
+    mcp,
+    ollama,
+    openai_chat,
+    rest,
+)
 from abs_replay.decoders.content import request_content
 from abs_replay.decoders.events import (
     Call,
@@ -45,6 +56,12 @@ class Decoder(Protocol):
 DECODERS: Final[Mapping[str, Decoder]] = {
     "mcp": mcp,
     "openai_chat": openai_chat,
+    "gemini": gemini,
+    "cohere": cohere,
+    "cohere_v1": cohere_v1,
+    "ollama": ollama,
+    "anthropic": anthropic,
+    "bedrock": bedrock,
     "chat_contract": chat_contract,
     "rest": rest,
 }

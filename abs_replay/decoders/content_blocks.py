@@ -61,7 +61,8 @@ class _Composer:
         if kind == "text" and isinstance(words, str):
             if words:
                 self.runs.said(words, self._base, block.first)
-                self.runs.said("", self._base, block.last)
+                if block.last > block.first:
+                    self.runs.said("", self._base, block.last)
         elif kind not in _ASIDE:
             self._other(kind, block.value, place(self._base, block.first, block.last))
 
