@@ -11,12 +11,12 @@ Packages add theirs by entry point, and are asked after the built-in ones:
     acme_log = "my_package.acme_log"
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Final, Protocol, cast
 
 from abs_replay import plugins
-from abs_replay.errors import UsageError
+from abs_replay.errors import AbsReplayError, UsageError
 from abs_replay.importers.imported import UNPLACED, Imported
 from abs_replay.importers.source import NOTHING, Line, Source, open_source
 
@@ -28,9 +28,11 @@ __all__ = [
     "Importer",
     "Line",
     "Source",
+    "check",
     "formats",
     "importer",
     "open_source",
+    "read",
     "recognise",
 ]
 
@@ -79,19 +81,33 @@ def importer(name: str) -> Importer:
     return cast(Importer, found)
 
 
+def check(name: str | None) -> None:
+    """Load one importer, or all: one that is broken shall be told before any file is read."""
+    for each in formats() if name is None else (name,):
+        importer(each)
+
+
 def recognise(source: Source) -> str | None:
-    """Name the format of a file, or None where no importer knows it."""
-    return next(_claims(source), None)
+    """Name the format of a file, or None where no importer knows it; raises `UsageError`."""
+    return next((name for name in formats() if _asked(name, source, importer(name).recognises)), None)
 
 
-def _claims(source: Source) -> Iterator[str]:
-    for name in formats():
-        try:
-            if importer(name).recognises(source):
-                yield name
-        except UsageError:
+def read(name: str, source: Source) -> Imported:
+    """Read a file in the format of that name; raises `UsageError`."""
+    imported = _asked(name, source, importer(name).read)
+    if not isinstance(imported, Imported):
+        raise plugins.wrong(plugins.IMPORTERS, name, f"gave {type(imported).__name__}, no Imported")
+    return imported
+
+
+def _asked[Answer](name: str, source: Source, ask: Callable[[Source], Answer]) -> Answer:
+    """Ask an importer; whatever one of another package raises is told in one line."""
+    try:
+        return ask(source)
+    except AbsReplayError:
+        raise
+    except Exception as trouble:
+        if name in IMPORTERS:
             raise
-        except Exception as trouble:  # another package's code: whatever it raises is told in one line
-            if name in IMPORTERS:
-                raise
-            raise plugins.wrong(plugins.IMPORTERS, name, f"failed: {plugins.told(trouble)}") from trouble
+        failed = f"failed at {source.path}: {plugins.told(trouble)}"
+        raise plugins.wrong(plugins.IMPORTERS, name, failed) from trouble

@@ -5,10 +5,19 @@ from pathlib import Path
 
 from abs_replay.store.spool import Spool
 from abs_replay.store.store import Store
-from abs_replay.store.summaries import Derivation, ExchangeSummary, Found, GradingSummary, RecordingSummary
+from abs_replay.store.summaries import (
+    IMPORTED,
+    Derivation,
+    ExchangeSummary,
+    Found,
+    GradingSummary,
+    RecordingSummary,
+    Whole,
+)
 from abs_replay.store.writing import Writer
 
 __all__ = [
+    "IMPORTED",
     "Derivation",
     "ExchangeSummary",
     "Found",
@@ -16,6 +25,7 @@ __all__ = [
     "RecordingSummary",
     "Spool",
     "Store",
+    "Whole",
     "Writer",
     "default_path",
 ]

@@ -11,8 +11,17 @@ from abs_replay.errors import StoreError
 from abs_replay.exchange import Exchange, Recording
 from abs_replay.store import gradings, opening, reading, traces, writing
 from abs_replay.store.references import KINDS, is_place, resolve
+from abs_replay.store.rows import digest_of, exchange_row
 from abs_replay.store.spool import Spool
-from abs_replay.store.summaries import Derivation, ExchangeSummary, Found, GradingSummary, RecordingSummary
+from abs_replay.store.summaries import (
+    IMPORTED,
+    Derivation,
+    ExchangeSummary,
+    Found,
+    GradingSummary,
+    RecordingSummary,
+    Whole,
+)
 from abs_replay.store.writing import Writer
 from abs_replay.trace import Trace
 from abs_replay.verdicts import Grading
@@ -60,6 +69,27 @@ class Store:
             if not writing.end_recording(connection, recording_id, ended_at):
                 raise StoreError(f"no recording {recording_id} in {self.path}: begin it first")
         self._begun.pop(recording_id, None)
+
+    def add(self, whole: Sequence[Whole]) -> tuple[bool, ...]:
+        """Keep recordings that are over, each at once with all it holds; says for each whether it is new.
+
+        The recording itself comes last, so that one that is there is complete; what a kill left is taken up.
+        """
+        with self._writing() as connection:
+            fresh = tuple(self._add(connection, each) for each in whole)
+            if any(fresh):
+                writing.compress(connection)
+            return fresh
+
+    @staticmethod
+    def _add(connection: DuckDBPyConnection, whole: Whole) -> bool:
+        id_ = whole.recording.id
+        if writing.has_recording(connection, id_):
+            return False
+        writing.insert_exchanges(connection, [exchange_row(id_, each) for each in whole.exchanges])
+        if whole.traces:
+            traces.save(connection, id_, whole.traces, digest_of(()), IMPORTED)
+        return writing.insert_recording(connection, whole.recording)
 
     def recordings(self) -> tuple[RecordingSummary, ...]:
         """Every recording with what it holds, in the order in which they began; nothing is decoded."""

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from abs_replay.exchange import Channel, Outcome, Recording
+from abs_replay.exchange import Channel, Exchange, Outcome, Recording
+from abs_replay.trace import Trace
 from abs_replay.verdicts import Result, Status
 
 
@@ -46,6 +48,18 @@ class Found:
     kind: str
     id: str
     recording: str | None = None
+
+
+IMPORTED: Final = "imported"  # in place of the decoders' version, of traces that no exchange shows
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A recording that is over, with all it holds; `traces` are those that came without exchanges."""
+
+    recording: Recording
+    exchanges: tuple[Exchange, ...] = ()
+    traces: tuple[Trace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,10 +65,15 @@ def new_rows(connection: DuckDBPyConnection, rows: Sequence[Row]) -> list[Row]:
 
 def insert_recording(connection: DuckDBPyConnection, recording: Recording) -> bool:
     """Add a recording, unless it is there."""
-    known = connection.execute("SELECT id FROM recordings WHERE id = ?", [recording.id]).fetchall()
+    known = has_recording(connection, recording.id)
     if not known:
         insert(connection, "recordings", [recording_row(recording)])
     return not known
+
+
+def has_recording(connection: DuckDBPyConnection, recording_id: str) -> bool:
+    """Whether a recording is there."""
+    return bool(connection.execute("SELECT id FROM recordings WHERE id = ?", [recording_id]).fetchall())
 
 
 def fold(connection: DuckDBPyConnection, spool: Spool) -> None:
@@ -88,9 +93,14 @@ def end_recording(connection: DuckDBPyConnection, recording_id: str, ended_at: f
     """Note a recording's end, and compress; False where there is no such recording."""
     query = "UPDATE recordings SET ended_at = ? WHERE id = ? RETURNING id"
     found = bool(connection.execute(query, [ended_at, recording_id]).fetchall())
+    compress(connection)
+    return found
+
+
+def compress(connection: DuckDBPyConnection) -> None:
+    """Compress what has ended, if it is worth that."""
     if _worth_compressing(connection):
         _compress(connection)
-    return found
 
 
 _ENDED = "recording IN (SELECT id FROM recordings WHERE ended_at IS NOT NULL)"
