@@ -59,7 +59,7 @@ def decode(exchange: Exchange) -> Decoded:
     remarks = request.remarks + content.remarks
     named = _PATH.match(unquote(exchange.request.path))
     asked = (named.group(1) if named else None) or text(outer.get("model"))
-    failed = failure(exchange, content)
+    failed = failure(exchange, content, _error_words)
     if failed or exchange.response is None:
         return Decoded("gemini", Turn(told, model=asked, error=failed), remarks=remarks)
     streamed, values = _values(exchange, content)
@@ -69,6 +69,11 @@ def decode(exchange: Exchange) -> Decoded:
     turn = Turn(told, reply, fold.model or asked, fold.usage, error, fold.response_id)
     remarks += tuple(dict.fromkeys(fold.remarks + fold.reader.remarks)) + fold.ending()
     return Decoded("gemini", turn, complete=complete, remarks=remarks)
+
+
+def _error_words(body: Any) -> str | None:
+    """Find the words in an error body, which streaming endpoints send as a list."""
+    return error_text(body[0] if isinstance(body, list) and body else body)
 
 
 def _values(exchange: Exchange, content: Content) -> tuple[bool, list[Any]]:
