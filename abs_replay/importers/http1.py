@@ -34,7 +34,7 @@ class Message:
 
     def body(self, start: float) -> Body:
         ends = accumulate(len(piece) for _, piece in self.pieces)
-        times = ((at - start) * 1000 for at, _ in self.pieces)
+        times = (round((at - start) * 1000, 3) for at, _ in self.pieces)
         return Body(b"".join(piece for _, piece in self.pieces), tuple(map(Chunk, ends, times)))
 
     def request(self) -> Request:

@@ -26,14 +26,14 @@ from abs_replay.importers.yaml_values import Tagged
 
 LENGTH = "content-length is not the length of the body that was kept; it stands as recorded"
 DECODED = "a body was kept decoded; its content-encoding, which no longer holds, is left out"
-TIMES = "no times were kept: they follow the Date headers of responses, and else are 1 ms apart"
+TIMES = "no times were kept: they follow the Date headers of responses, else exchanges begin 1 ms apart"
 PARSED = "a body was kept as parsed values; it is written as compact JSON"
 TAGGED = "a value stood under a tag that makes objects; it is read as data, nothing was made"
 PSEUDO = "HTTP/2's pseudo headers are left out: the request line says them"
 
 _URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*)://)?([^/?#]*)([^#]*)")
 _USUAL_PORTS = {"http": ":80", "https": ":443"}
-_FIXED = 0.001  # seconds between exchanges whose times nobody knows
+_FIXED = 0.001  # seconds, of an exchange whose length nobody knows
 
 
 class Tape:
@@ -61,9 +61,11 @@ class Tape:
         id_: str = "",
     ) -> None:
         """Add an exchange; `started_at` is Unix seconds, None where no time was kept, or but one `near`."""
-        request = self._fitting(request, bodiless=False)
+        request = self._fitting(request, other_length=False)
         if response is not None:
-            response = self._fitting(response, bodiless=request.method == "HEAD" or response.status == 304)
+            other = request.method == "HEAD" or response.status == 304 or outcome is not Outcome.COMPLETE
+            response = self._fitting(response, other_length=other)
+        ended_ms = None if ended_ms is None else round(ended_ms, 3)
         exchange = Exchange(id_, UNPLACED, started_at or 0.0, request, response, outcome, error, ended_ms)
         self._exchanges.append(exchange)
         self._times.append((started_at is not None, near))
@@ -75,7 +77,7 @@ class Tape:
         self._exchanges = list(_placed_in_time(self._exchanges, self._times))
         return Imported(tuple(self._exchanges), remarks=tuple(self._remarks), **fields)
 
-    def _fitting[M: (Request, Response)](self, message: M, bodiless: bool) -> M:
+    def _fitting[M: (Request, Response)](self, message: M, other_length: bool) -> M:
         headers = message.headers
         if _was_decoded(headers, message.body.data):
             self.remark(DECODED)
@@ -84,7 +86,7 @@ class Tape:
             self.remark(PSEUDO)
             headers = tuple(each for each in headers if not each[0].startswith(":"))
         length = header(headers, "content-length")
-        if not bodiless and length is not None and length != str(_length(message.body)):
+        if not other_length and length is not None and length != str(_length(message.body)):
             self.remark(LENGTH)
         return replace(message, headers=headers)
 
@@ -108,14 +110,13 @@ def _was_decoded(headers: Headers, data: bytes) -> bool:
 def _placed_in_time(
     exchanges: Iterable[Exchange], times: Iterable[tuple[bool, float | None]]
 ) -> Iterator[Exchange]:
-    """Give those without a time one, so that they keep their order."""
-    before: float | None = None
+    """Give those without a time one, so that they keep their order, each after the one before."""
+    after = 0.0
     for exchange, (known, near) in zip(exchanges, times, strict=True):
         if not known:
             about = near if near is not None or exchange.response is None else date_of(exchange.response)
-            after = 0.0 if before is None else before + _FIXED
-            exchange = replace(exchange, started_at=max(about or 0.0, after))
-        before = max(exchange.started_at, before or 0.0)
+            exchange = replace(exchange, started_at=round(max(about or 0.0, after), 6))
+        after = max(after, exchange.started_at + max(_FIXED, (exchange.ended_ms or 0.0) / 1000))
         yield exchange
 
 

@@ -142,19 +142,20 @@ def _base_url(channel: Channel, exchanges: Sequence[Exchange]) -> str:
     first = exchanges[0].request
     origin = f"{first.scheme if first.scheme in ('http', 'https') else 'http'}://{first.host}"
     known = KNOWN_MODELS.get(channel.name) if channel.role is Role.LLM else None
-    base = (
-        urlsplit(known).path if known else _base_path(channel.role, [each.request.path for each in exchanges])
-    )
+    base = urlsplit(known).path if known else _base_path(channel.role, exchanges)
     inside = all(each.request.path.startswith(base) and each.request.host == first.host for each in exchanges)
     return origin + (base if inside else "")
 
 
-def _base_path(role: Role, paths: Sequence[str]) -> str:
-    """The path that a client has in its base URL: all of it, or what stands before a model's endpoint."""
-    if role is not Role.LLM:
-        return paths[0] if len(set(paths)) == 1 and paths[0] != "/" else ""
-    bases = {path.removesuffix(end) for path in paths for end in _ENDPOINTS if path.endswith(end)}
-    return bases.pop() if len(bases) == 1 else ""
+def _base_path(role: Role, exchanges: Sequence[Exchange]) -> str:
+    """The path that a client has in its base URL: what stands before a model's endpoint, or all of an agent's."""
+    paths = {each.request.path for each in exchanges}
+    if role is Role.LLM:
+        ends = ((path, next((end for end in _ENDPOINTS if path.endswith(end)), None)) for path in paths)
+        bases = {path.removesuffix(end) for path, end in ends if end}
+        return bases.pop() if len(bases) == 1 else ""
+    one_endpoint = role is Role.AGENT or any(b'"jsonrpc"' in each.request.body.data for each in exchanges)
+    return paths.pop().rstrip("/") if one_endpoint and len(paths) == 1 else ""
 
 
 def _is_url(url: str) -> bool:

@@ -133,7 +133,7 @@ def _add(
     tape.add(
         replace(request.request(), host=request.header("host")),
         answer,
-        started_at=request.start + shift,
+        started_at=round(request.start + shift, 6),
         ended_ms=None if ended is None else max(0.0, (ended - request.start) * 1000),
         outcome=outcome,
         error=error,
