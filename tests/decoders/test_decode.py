@@ -20,12 +20,16 @@ keys = st.sampled_from(
         r"\S+",
         "messages role content tool_calls function name arguments id index choices delta message error usage"
         " type text jsonrpc method params result isError structuredContent custom input"
-        " function_call refusal",
+        " function_call refusal"
+        " content_block partial_json thinking tool_use_id is_error stop_reason server_name system"
+        " model output toolUse toolResult toolUseId reasoningContent contentBlockIndex start bytes",
     )
 )
 words = st.sampled_from(
     re.findall(
-        r"\S+", "user assistant tool system 2.0 tools/call initialize error text custom thinking {} [1] null"
+        r"\S+",
+        "user assistant tool system 2.0 tools/call initialize error text custom thinking"
+        " tool_use tool_result {} [1] null",
     )
 )
 scalars = (
@@ -58,7 +62,18 @@ headers = st.lists(
 requests = st.builds(
     Request,
     method=st.sampled_from(["GET", "POST", "DELETE"]),
-    target=st.sampled_from(["/v1/chat/completions", "/mcp", "/a/b?c=1&c=%ff", "", "/%zz"]),
+    target=st.sampled_from(
+        [
+            "/v1/messages",
+            "/model/m/converse-stream",
+            "/model/m/invoke",
+            "/v1/chat/completions",
+            "/mcp",
+            "/a/b?c=1&c=%ff",
+            "",
+            "/%zz",
+        ]
+    ),
     headers=headers,
     body=bodies.map(Body),
 )

@@ -1,7 +1,7 @@
 """Every case under `fixtures/PROTOCOL/`: exchanges as made by hand, and what they come to.
 
-A case holds `exchanges` (bodies as `json` or as `lines`) and, as golden values, what each decoded to
-(`decoded`) and the `traces` of them all. `--update-golden` writes the golden values anew.
+A case holds `exchanges` (bodies as `json`, `lines` or binary `frames`) and, as golden values, what each
+decoded to (`decoded`) and the `traces` of them all. `--update-golden` writes the golden values anew.
 """
 
 import json
@@ -14,9 +14,11 @@ from abs_replay.assembly import assemble
 from abs_replay.decoders import DECODERS, decode
 from abs_replay.exchange import Body, Channel, Chunk, Exchange, Request, Response, Role
 from abs_replay.importers import trace_file
+from tests import event_frames
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 NAMES = list(DECODERS)
+FRAMES = {"event": event_frames.event, "chunk": event_frames.chunk, "exception": event_frames.exception}
 CASES = sorted(path for name in NAMES for path in (FIXTURES / name).glob("*.json"))
 
 
@@ -44,6 +46,8 @@ def headers(case: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 def body(case: dict[str, Any]) -> bytes:
     if "json" in case:
         return json.dumps(case["json"], ensure_ascii=False).encode()
+    if "frames" in case:
+        return b"".join(FRAMES[kind](*given) for kind, *given in case["frames"])
     line_end: str = case.get("line_end", "\n")
     return line_end.join(case.get("lines", [])).encode()
 
