@@ -5,11 +5,11 @@ under the time limit. `jsonschema` is loaded when the first schema is met: it co
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Context as Arithmetic
 from decimal import Decimal
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, partialmethod
+from typing import TYPE_CHECKING, Any, cast
 
 from abs_replay.evaluators.context import Context, failed, observed_in, passed
 from abs_replay.exact_json import Json
@@ -65,9 +65,13 @@ def _told(error: "ValidationError") -> str:
 def _validator(schema: Any) -> "Validator":
     from referencing.jsonschema import EMPTY_REGISTRY
 
-    draft = schema.get("$schema", NEWEST) if isinstance(schema, Mapping) else NEWEST
-    kind = _exact(draft.rstrip("#"))
+    kind = _exact(_draft(schema))
     return kind(schema, registry=EMPTY_REGISTRY, format_checker=kind.FORMAT_CHECKER)
+
+
+def _draft(schema: Any) -> str:
+    draft: str = schema.get("$schema", NEWEST) if isinstance(schema, Mapping) else NEWEST
+    return draft.rstrip("#")
 
 
 @lru_cache(maxsize=8)
@@ -82,10 +86,36 @@ def _exact(draft: str) -> "type[Validator]":
     if "draft-04" not in draft:  # where 1.0 is no integer yet
         types = types.redefine("integer", _is_integer)
     own = {"pattern": _pattern, "multipleOf": _multiple_of}
-    exact: type[Validator] = extend(  # type: ignore[no-untyped-call]
+    exact: Any = extend(  # type: ignore[no-untyped-call]
         kind, own, type_checker=types, format_checker=kind.FORMAT_CHECKER
     )
-    return exact
+    exact.evolve = partialmethod(_evolve, exact.evolve)
+    exact.descend = partialmethod(_descend, exact.descend)
+    return cast("type[Validator]", exact)
+
+
+def _evolve(validator: Any, plain: Callable[..., Any], **changes: Any) -> "Validator":
+    """Stay exact in a part that names its draft; also `#` is one. The library would take its own class."""
+    evolved = plain(validator, **changes)
+    if type(evolved) is type(validator):
+        return cast("Validator", evolved)
+    kind: Any = _exact(_draft(evolved.schema))
+    more = {"registry": evolved._registry, "_resolver": evolved._resolver}
+    return cast("Validator", kind(evolved.schema, format_checker=kind.FORMAT_CHECKER, **more))
+
+
+def _descend(
+    validator: Any, plain: Callable[..., Any], instance: Json, schema: Any, path: Any = None, **more: Any
+) -> "Iterator[ValidationError]":
+    errors: Iterator[ValidationError] = plain(validator, instance, schema, path, **more)
+    return errors if schema is not False or path is None else _placed(errors, path)
+
+
+def _placed(errors: "Iterator[ValidationError]", path: str | int) -> "Iterator[ValidationError]":
+    """Say where the content is that `false` refuses: the library forgets the path there."""
+    for error in errors:
+        error.path.appendleft(path)
+        yield error
 
 
 def _is_integer(_: object, value: object) -> bool:
