@@ -6,12 +6,13 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from abs_replay.alignment import Alignment, align
 from abs_replay.alignment.compatibility import COMMUNICATION, EXECUTION, criterion_question
 from abs_replay.judgement import Answer
+from abs_replay.predicates import patterns
 from abs_replay.spec.rules import MatchesWhen, ToolCall
 from abs_replay.spec.session import Behavior, Evaluation, Session
 from abs_replay.trace import Step, Trace, Visibility
@@ -262,8 +263,52 @@ def dropped_by_the_rule(behaviors: list[dict[str, Any]], observed: Trace) -> set
         dropped.add(first)
 
 
+def wants(value: str, id_: str, *, optional: bool = False, requires: str | None = None) -> dict[str, Any]:
+    more = {"id": id_, "optional": optional, "requires": requires, "matches_when": criterion(value)}
+    return {**INFORMS, **more}
+
+
 @settings(max_examples=300, deadline=None)
 @given(talkative(), talk())
+@example(  # one that goes for good, behind one whose fate is open
+    [
+        wants("a", "b0", optional=True),
+        wants("b", "b1", optional=True),
+        wants("a", "b2", requires="b0"),
+        wants("a", "b3", requires="b1"),
+        wants("a", "b4"),
+    ],
+    [words("a"), words("a")],
+)
+@example(  # and the other way round: what follows depends on what the first leaves free
+    [
+        wants("b", "b0", optional=True),
+        wants("a", "b1", optional=True),
+        wants("a", "b2", requires="b0"),
+        wants("a", "b3", requires="b1"),
+        wants("a", "b4", requires="b3"),
+    ],
+    [words("a"), words("a")],
+)
+@example(  # one after the other: each requires the one before
+    [
+        wants("b", "b0", optional=True),
+        wants("a", "b1", requires="b0"),
+        wants("a", "b2", requires="b1"),
+        wants("a", "b3"),
+    ],
+    [words("a")],
+)
+@example(  # a required one that is dropped frees its step for the optional that another requires
+    [
+        wants("a", "b0"),
+        wants("b", "b1", optional=True),
+        wants("b", "b2", requires="b1"),
+        {**USER, "id": "b3", "requires": "b1"},
+        wants("a", "b4"),
+    ],
+    [words("b"), words("a"), USER, words("a")],
+)
 def test_what_requires_a_skipped_one_is_dropped_one_after_the_other(
     behaviors: list[dict[str, Any]], steps: list[dict[str, Any]]
 ) -> None:
@@ -353,6 +398,17 @@ class TestCriteria:
         assert statuses(alignment) == [("error", None)]
         assert "took longer" in (alignment.places[0].trouble or "")
 
+    def test_a_criterion_that_keeps_taking_too_long_is_given_up(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(patterns, "TIME_LIMIT", 0.01)
+        wanted = session({**INFORMS, "matches_when": MatchesWhen(type="regex", pattern="(a|aa)+$")})
+        slow, fast = words("a" * 60 + "b"), words("a")
+        assert statuses(align(trace(slow, slow, fast), wanted)) == [("matched", 3)]
+        alignment = align(trace(slow, slow, slow, fast), wanted)
+        assert statuses(alignment) == [("error", None)]
+        assert "took longer" in (alignment.places[0].trouble or "")
+
 
 class TestJudgedCriteria:
     WANTED = session(
@@ -373,6 +429,13 @@ class TestJudgedCriteria:
         alignment = align(self.OBSERVED, self.WANTED)
         assert [question.criteria for question in alignment.questions] == ["kind", "kind"]
         assert [place.pending for place in alignment.places] == [False, True, True]
+
+    def test_what_two_behaviors_ask_alike_is_asked_once(self) -> None:
+        kind = self.WANTED.behaviors[1].matches_when
+        wanted = session(USER, {**INFORMS, "matches_when": kind}, {**INFORMS, "matches_when": kind})
+        alignment = align(self.OBSERVED, wanted)
+        assert [question.at for question in alignment.questions] == ["behaviors[1].matches_when"] * 2
+        assert len({question.digest for question in alignment.questions}) == 2
 
     def test_a_score_of_one_half_matches(self) -> None:
         alignment = align(self.OBSERVED, self.WANTED, self.answers(0.49, 0.5))

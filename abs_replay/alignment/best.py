@@ -43,11 +43,11 @@ class Positions:
     """
 
     count: int
-    parallel: tuple[int, ...] = ()
-    gives: tuple[int, ...] = ()
-    uses: tuple[int, ...] = ()
-    answers: tuple[int, ...] = ()
-    given: int = 0
+    parallel: tuple[int, ...]
+    gives: tuple[int, ...]
+    uses: tuple[int, ...]
+    answers: tuple[int, ...]
+    given: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,13 @@ class _TooMuch(Exception):
 def best_alignment(rows: Sequence[Row], positions: Positions) -> tuple[int | None, ...]:
     """Give each row's position, or None."""
     search = _Search(rows, positions)
+    wanted = search.bound(0, 0)
     try:
-        for wanted in range(search.bound(0, 0), -1, -1):
-            found = search.reach(wanted)
-            if found is not None:
-                return found
+        while (found := search.reach(wanted)) is None:  # none at all can always be reached
+            wanted -= 1
     except _TooMuch:
         return search.by_eye()
-    raise AssertionError("no row taken is always an alignment")
+    return found
 
 
 class _Search:
@@ -144,8 +143,6 @@ class _Search:
 
     def _options(self, state: _State, missing: int) -> Iterator[tuple[int | None, _State]]:
         """Give the choices for a row in order of preference: earliest position first, none last."""
-        if state.row == len(self.rows):
-            return
         for position in bits(self._takable(state)):
             after = self._take(state, position)
             if 1 + self._open(after) >= missing:
@@ -175,9 +172,8 @@ class _Search:
 
     def _take(self, state: _State, position: int) -> _State:
         row, bit = self.rows[state.row], 1 << position
-        calls = state.calls
-        if self.at.gives:
-            calls = (calls | self.at.gives[position]) & ~(self.at.uses[position] if row.needs_call else 0)
+        used_up = self.at.uses[position] if row.needs_call else 0
+        calls = (state.calls | self.at.gives[position]) & ~used_up
         floor = max(state.floor, position + 1)
         inside = next((mask for mask in self.at.parallel if mask & bit), 0) if row.block is not None else 0
         if not inside:

@@ -12,9 +12,7 @@ def expected(evaluation: Evaluation, context: Context) -> Verdict:
     rule = evaluation.rule
     assert isinstance(rule, Expected)
     behaviors = context.session.behaviors
-    index = next((n for n, behavior in enumerate(behaviors) if behavior.id == rule.behavior), None)
-    if index is None:
-        raise Undecided(f"no behavior has the id `{rule.behavior}`")
+    index = next(n for n, behavior in enumerate(behaviors) if behavior.id == rule.behavior)  # it exists (D5)
     place = context.alignment.places[index]
     if place.status is StepStatus.ERROR:
         raise Undecided(place.trouble or f"it could not be decided whether `{rule.behavior}` was observed")

@@ -81,6 +81,17 @@ def test_variables_carry_dependence_through_what_is_made_of_them(graded: Graded)
     assert statuses(graded(text, *steps, row={"c": "z"})) == ["failed", "inconclusive", "failed"]
 
 
+def test_what_depends_in_two_ways_and_on_a_circle_is_inconclusive_once(graded: Graded) -> None:
+    names_b = f"{{ type: all_of, evaluations: [{{ type: Relevance, context: b, when: 'false' }}, {FAILS}] }}"
+    text = "behaviors:\n" + entry("assistant", "asks", BLOCKS, names_b, more="id: a, capture: { v: x },")
+    text += entry("user", "says", FAILS, more='id: b, requires: a, capture: { w: "{{v}}/1" },')
+    text += entry("assistant", "informs", FAILS, more='content: "{{v}} and {{w}}",')
+    run = graded(text, step("assistant"), step("user"), step("assistant"))
+    # `a` has an input that names `b`, which requires `a`: still it does not depend on itself.
+    assert statuses(run) == ["failed", "failed", "inconclusive", "inconclusive"]
+    assert run.verdicts[3].reason.count("depends on a step that failed") == 1
+
+
 def test_an_input_that_names_the_failed_step_depends_on_it(graded: Graded) -> None:
     text = "behaviors:\n" + entry("assistant", "informs", BLOCKS, more="id: kb,")
     rule = (

@@ -105,3 +105,14 @@ def test_only_evaluations_that_refer_to_it_observe_nothing(graded: Graded) -> No
         '  - { actor: assistant, action: informs, evaluations: [{ type: contains, value: "{{id}}" }] }\n'
     )
     assert consistent(graded, behaviors, words("1"), row={"id": "1"}).status == "failed"
+
+
+def test_a_place_whose_step_could_not_be_decided_is_an_error(graded: Graded) -> None:
+    judged = TOLD.replace(" }", ", matches_when: { type: llm_judge, criteria: Friendly } }")
+    run = graded(
+        f"behaviors:\n{GIVEN}{judged}evaluations: [{{ type: variable_consistency, variable: id }}]",
+        user("12345"),
+        words("Order 54321 is ready."),
+    )
+    (verdict,) = run.chain_evaluations
+    assert (verdict.status, verdict.score, verdict.reason) == ("error", None, "no judge configured")

@@ -46,6 +46,14 @@ def test_after_wants_an_earlier_step(graded: Graded) -> None:
     assert [verdict.status for verdict in run.verdicts] == ["passed", "failed", "passed"]
 
 
+def test_it_is_an_error_where_it_could_not_be_decided_what_the_behavior_matched(graded: Graded) -> None:
+    text = TEXT.replace('{ type: contains, value: "?" }', "{ type: llm_judge, criteria: A question }")
+    rules = "  - { type: expected, behavior: ask }\n  - { type: expected, behavior: hi }\n"
+    run = graded(text + rules, USER, words("Yes?"), USER)
+    assert [verdict.status for verdict in run.verdicts] == ["error", "passed"]
+    assert run.verdicts[0].reason == "no judge configured"
+
+
 def test_when_is_looked_at_before_anything_else(graded: Graded) -> None:
     text = """
 behaviors:

@@ -34,6 +34,7 @@ STEPS: tuple[Mapping[str, Any], ...] = (
     {"actor": "assistant", "action": "responds", "content": "You have 25 days."},
     {"actor": "assistant", "action": "responds", "content": "Bye."},
 )
+SLOW: Mapping[str, Any] = {"actor": "assistant", "action": "responds", "content": "a" * 60 + "b"}
 JUDGE = "type: llm_judge, criteria: Friendly"
 
 
@@ -115,6 +116,59 @@ class TestInputs:
         assert run.questions == ()
         assert run.verdicts[0].status == "failed"
         assert "`later.informs`, which was not observed" in run.verdicts[0].reason
+        assert run.verdicts[0].score == 0.0
+
+    def test_the_users_words_are_the_last_before_the_judged_step(self, graded: Graded) -> None:
+        rule = "evaluations: [{ type: Relevance, query: user }]"
+        told = (
+            f"behaviors: [{{ actor: assistant, action: informs, {rule} }}, {{ actor: user, action: says }}]"
+        )
+        run = graded(told, STEPS[4], STEPS[0])
+        assert (run.verdicts[0].status, run.verdicts[0].score) == ("failed", 0.0)
+        assert "no user step was observed before" in run.verdicts[0].reason
+
+    def test_self_means_nothing_where_the_whole_conversation_is_judged(self, graded: Graded) -> None:
+        run = ask(graded, "type: contains, value: days", "{ type: Coherence, response: self }")
+        (verdict,) = run.chain_evaluations
+        assert (verdict.status, run.questions) == ("error", ())
+        assert "a session evaluation has none" in verdict.reason
+
+    def test_a_step_that_could_not_be_decided_makes_the_evaluation_an_error(self, graded: Graded) -> None:
+        text = TEXT.format(rule="type: Relevance, query: later", chain="")
+        # A pattern that can not be searched for, and not a judge, whose answer would be waited for.
+        text = text.replace("type: contains, value: zzz", 'type: regex, pattern: "{{pattern}}"')
+        (verdict,) = graded(text.replace("{{pattern}}", "(a|aa)+$"), *STEPS[:-1], SLOW).verdicts
+        assert (verdict.status, verdict.score) == ("error", None)
+        assert "took longer" in verdict.reason
+
+    @pytest.mark.parametrize(
+        ("target", "call_id", "answer_to", "content"),
+        [
+            ("KB", None, None, ["25 days"]),  # without ids: the next response of the same tool
+            ("KB", "c", "c", ["25 days"]),
+            ("Other", "c", "c", ["25 days"]),  # the id says it, whatever the name
+        ],
+    )
+    def test_a_call_is_answered_by_the_response_of_its_id_else_of_its_tool(
+        self, graded: Graded, target: str, call_id: str | None, answer_to: str | None, content: Any
+    ) -> None:
+        other = {"actor": "tool", "action": "responds", "target": "Mail", "content": "sent", "call_id": "x"}
+        call = {**STEPS[1], "call_id": call_id}
+        response = {**STEPS[2], "target": target, "call_id": answer_to}
+        text = TEXT.format(rule="type: Groundedness, context: lookup.responds", chain="")
+        (question,) = graded(text, STEPS[0], call, other, response, *STEPS[4:]).questions
+        evidence: Any = question.evidence
+        assert evidence["context"] == content
+
+    @pytest.mark.parametrize("written", ["lookup.responds", "q.calls"])
+    def test_an_action_that_the_step_did_not_have_was_not_observed(
+        self, graded: Graded, written: str
+    ) -> None:
+        text = TEXT.format(rule=f"type: Groundedness, context: {written}", chain="")
+        other = {"actor": "tool", "action": "responds", "target": "Mail", "content": "sent"}
+        (verdict,) = graded(text, STEPS[0], STEPS[1], other, *STEPS[4:]).verdicts
+        assert (verdict.status, verdict.score) == ("failed", 0.0)
+        assert f"refers to `{written}`, and no such step was observed" in verdict.reason
 
 
 class TestAnswers:

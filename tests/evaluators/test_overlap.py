@@ -162,6 +162,14 @@ behaviors:
     ) -> None:
         assert self.verdict(graded, response, truth).score == pytest.approx(score)
 
+    def test_a_truth_that_is_known_at_run_only_to_be_the_content_is_an_error_where_there_is_none(
+        self, graded: Callable[..., Run]
+    ) -> None:
+        text = self.TEXT.replace("    content: Open on Sunday\n", "").replace("{truth}", '"{{{{truth}}}}"')
+        run = graded(text.format(response="self"), *self.STEPS, row={"truth": "self"})
+        assert (run.verdicts[0].status, run.verdicts[0].score) == ("error", None)
+        assert "it has none" in run.verdicts[0].reason
+
     def test_a_step_that_was_not_observed_fails(self, graded: Callable[..., Run]) -> None:
         verdict = self.verdict(graded, "never")
         assert verdict.status == "failed"

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from abs_replay.scoring import settle
 from abs_replay.verdicts import Run
 
 type Graded = Callable[..., Run]
@@ -71,3 +72,21 @@ def test_only_parallel_calls_may_come_in_any_order(graded: Graded, group: str | 
     words = {"actor": "assistant", "action": "responds", "content": "Now the limits."}
     steps = [call("Pay", group, amount=9), *([] if group else [words]), call("Limits", group)]
     assert one(graded, text, *steps)[0] == status
+
+
+def test_calls_matched_in_any_order_are_still_not_in_order(graded: Graded) -> None:
+    text = LIMITS_THEN_PAY.format(between=RESPONSE, more=", ordered: false }, { type: tool_call")
+    run = graded(text, call("Pay", "g", amount=9), call("Limits", "g"))
+    assert [verdict.status for verdict in run.verdicts] == ["passed", "failed"]
+    assert run.verdicts[0].evidence == (2, 1)
+    assert run.verdicts[1].evidence == (2, 1)
+    assert "[2, 1]" in run.verdicts[1].reason
+
+
+def test_it_is_an_error_where_a_call_of_its_group_could_not_be_decided(graded: Graded) -> None:
+    undecided = "{ actor: assistant, action: calls, matches_when: { type: llm_judge, criteria: Looks up } }"
+    text = LIMITS_THEN_PAY.format(between=undecided, more="")
+    words = {"actor": "assistant", "action": "responds", "content": "I look it up."}
+    run = settle(graded(text, call("Limits"), words, call("Pay", amount=9)))
+    assert run.steps[2].status == "error"
+    assert (run.verdicts[0].status, run.verdicts[0].reason) == ("error", "no judge configured")

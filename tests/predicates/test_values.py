@@ -3,7 +3,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from abs_replay.exact_json import Json, equal, loads
@@ -71,6 +71,13 @@ class TestContent:
         assert shown("x" * 90) == '"' + "x" * 79 + "…"
         assert shown("two\nlines") == '"two\\nlines"'
 
+    def test_a_value_too_deep_to_write_is_named_by_its_type(self) -> None:
+        deep: Json = []
+        for _ in range(100_000):
+            deep = [deep]
+        assert shown(deep) == "list nested too deep to show"
+        assert shown({"a": deep}) == "object nested too deep to show"
+
 
 class TestArguments:
     @settings(deadline=None)
@@ -87,6 +94,9 @@ class TestArguments:
 
     @settings(deadline=None)
     @given(OBJECTS, VALUES, st.booleans())
+    @example({"a": 1}, "text", False)
+    @example({"a": {"b": 1}}, {"a": "text"}, False)
+    @example({"a": {"b": 1}, "c": 2}, {"a": {"b": 1}, "c": 3}, False)
     def test_a_misfit_is_explained_exactly_where_there_is_one(
         self, wanted: dict[str, Json], observed: Json, strict: bool
     ) -> None:
