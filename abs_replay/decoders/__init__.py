@@ -19,6 +19,7 @@ from abs_replay.decoders import (
     mcp,
     ollama,
     openai_chat,
+    openai_responses,
     rest,
 )
 from abs_replay.decoders.content import request_content
@@ -41,7 +42,7 @@ from abs_replay.decoders.installed import installed
 from abs_replay.exchange import Exchange
 
 # Bumped when a decoder or the assembly gives another trace for the same bytes.
-DECODERS_VERSION: Final = "3"
+DECODERS_VERSION: Final = "4"
 
 
 class Decoder(Protocol):
@@ -56,6 +57,7 @@ class Decoder(Protocol):
 DECODERS: Final[Mapping[str, Decoder]] = {
     "mcp": mcp,
     "openai_chat": openai_chat,
+    "openai_responses": openai_responses,
     "gemini": gemini,
     "cohere": cohere,
     "cohere_v1": cohere_v1,

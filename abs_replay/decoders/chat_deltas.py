@@ -20,6 +20,7 @@ _ENDS: Final[Mapping[str, tuple[str, ...]]] = {
     "text": ("thought", "structure"),
     "structure": ("text", "thought", "structure"),
 }
+_UNSAID: Final = ("thought", "reasoning")
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ class _Run:
 
     def part(self) -> Said | Thought:
         content = self.pieces[0] if self.kind == "structure" else "".join(self.pieces)
-        return (Thought if self.kind in ("thought", "reasoning") else Said)(content, self.span.at)
+        return (Thought if self.kind in _UNSAID else Said)(content, self.span.at)
 
 
 @dataclass(slots=True)
@@ -179,15 +180,18 @@ class Deltas:
         if not told and self._empty is not None:
             told = [(0, Said("", sse.place(self._empty, self._empty)))]
         parts = [part for _, part in sorted(told, key=lambda pair: pair[0])]
-        return composed("assistant", parts, self._at([run.span for run in runs]))
+        return composed("assistant", parts, self._at(runs))
 
     def _heard(self) -> list[_Run]:
         """Give the runs; what an answer says aloud is its words only where it writes none."""
         written = any(run.kind in ("text", "structure") for run in self._runs)
         return [run for run in self._runs if run.kind != "audio" or not written]
 
-    def _at(self, spans: list[_Span]) -> str:
-        spans = [*spans, *(one.span for one in self._calls), *(span for span, _ in self._served.values())]
+    def _at(self, runs: list[_Run]) -> str:
+        """Name the events of the words, or of all there is where there are none."""
+        said = [run.span for run in runs if run.kind not in _UNSAID]
+        every = [*(run.span for run in runs), *(one.span for one in self._calls)]
+        spans = said or [*every, *(span for span, _ in self._served.values())]
         if not spans:
             return "response" if self._empty is None else sse.place(self._empty, self._empty)
         return sse.place(min(span.first for span in spans), max(span.last for span in spans))

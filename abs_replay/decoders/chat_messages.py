@@ -6,7 +6,7 @@ servers show what the model thought (`reasoning_content`, `reasoning`, `reasonin
 type `thinking`), and Groq the tools that it ran itself (`executed_tools`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from abs_replay.decoders.events import Call, Message, Part, Said, Served, Thought, composed
@@ -123,21 +123,31 @@ def transcript(audio: Any) -> str | None:
     return text(obj(audio).get("transcript"))
 
 
-def words(value: Any, at: str) -> tuple[Said | Thought, ...]:
-    """Read an assistant's content. Text that only citations part is one, and thoughts part it."""
+def words(value: Any, at: str, numbered: bool = True) -> tuple[Said | Thought, ...]:
+    """Read an assistant's content. Text that only citations part is one, and thoughts part it.
+
+    `numbered` says whether to name parts of a list by their place in it, or all of them `at`.
+    """
     if not isinstance(value, list):
         return () if value is None else (Said(value, at),)
     found: list[Said | Thought] = []
     for index, part in enumerate(value):
         kind, piece = sorted_out(part)
         before = found[-1] if found else None
+        place = f"{at}[{index}]" if numbered else at
         if kind == "text" and isinstance(before, Said) and isinstance(before.content, str):
             found[-1] = Said(before.content + piece, before.at)
         elif kind == "thought":
-            found += [Thought(piece, f"{at}[{index}]")] if piece else []
+            found += [Thought(piece, place)] if piece else []
         elif kind != "reference":
-            found.append(Said(piece, f"{at}[{index}]"))
+            found.append(Said(piece, place))
     return tuple(found)
+
+
+def annotated(notes: Sequence[Any]) -> list[str]:
+    """Say that an answer's annotations (its citations, mostly) are not told."""
+    kinds = sorted({text(obj(note).get("type")) or "unknown" for note in notes})
+    return [f"annotations are not traced: {len(notes)} ({', '.join(kinds)})"] if notes else []
 
 
 def sorted_out(part: Any) -> tuple[str, Any]:

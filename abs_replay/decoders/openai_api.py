@@ -41,8 +41,8 @@ def error_words(body: Any) -> str | None:
     """
     fields = obj(body) or next((item for item in items(body) if isinstance(item, dict)), {})
     words, error = error_text(fields), obj(fields.get("error"))
-    generated = text(error.get("failed_generation"))
-    if words and generated:
-        return f"{words} (failed_generation {generated[:_LONGEST]})"
-    raw = text(obj(error.get("metadata")).get("raw"))
-    return f"{words} ({raw[:_LONGEST]})" if words and raw else words
+    generated, raw = text(error.get("failed_generation")), text(obj(error.get("metadata")).get("raw"))
+    quoted = f"failed_generation {generated}" if generated else raw
+    if not words or not quoted:
+        return words
+    return f"{words} ({' '.join(quoted.split())[:_LONGEST]})"

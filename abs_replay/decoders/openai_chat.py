@@ -82,9 +82,7 @@ class _Answer:
             said.append(f"choice 0 of {len(self.choices)} is traced, the others are alternatives")
         if self.finish and self.finish.lower() not in _WHOLE:
             said.append(f"finish_reason {self.finish}")
-        if self.annotations:
-            kinds = sorted({text(obj(one).get("type")) or "unknown" for one in self.annotations})
-            said.append(f"annotations are not traced: {len(self.annotations)} ({', '.join(kinds)})")
+        said += chat_messages.annotated(self.annotations)
         said += [f"{key} are not traced: {number}" for key, number in self.sources.items() if number]
         return tuple(said + (["of audio, the transcript is traced"] if self.spoken else []))
 
