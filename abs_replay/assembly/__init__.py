@@ -10,54 +10,117 @@ request on, a tool's answer from its call on.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 
-from abs_replay.assembly.conversations import Conversation, seen
-from abs_replay.assembly.drafts import Draft
+from abs_replay.assembly.conversations import Conversation
+from abs_replay.assembly.drafts import Draft, Note
+from abs_replay.assembly.explaining import Account, Fate, fates
+from abs_replay.assembly.folding import polled, posted
 from abs_replay.assembly.grouping import group
+from abs_replay.assembly.keys import ConversationKey
 from abs_replay.assembly.narration import Narrator
+from abs_replay.assembly.pool import Pool
+from abs_replay.assembly.sightings import Seen, seen
+from abs_replay.assembly.spans import reported
 from abs_replay.assembly.tool_use import carry_out
-from abs_replay.decoders import decode
+from abs_replay.decoders import Decoded, decode
 from abs_replay.exchange import Exchange, Recording
-from abs_replay.trace import Step, Trace
+from abs_replay.trace import Branch, Step, Trace
+
+type _Told = tuple[Trace, Conversation, tuple[tuple[Note, ...], ...]]
 
 
-def assemble(exchanges: Sequence[Exchange], recording: Recording | None = None) -> tuple[Trace, ...]:
-    """Give the traces of a recording's exchanges, in the order in which they began."""
-    unique = {exchange.id: exchange for exchange in exchanges}.values()
-    conversations = group(seen(exchange, decode(exchange)) for exchange in unique)
-    traces = [_trace(conversation, recording) for conversation in conversations]
-    return tuple(sorted((t for t in traces if t.steps), key=lambda t: (t.started_at or 0.0, t.id)))
+def assemble(
+    exchanges: Iterable[Exchange], recording: Recording | None = None, by: ConversationKey | None = None
+) -> tuple[Trace, ...]:
+    """Give the traces of a recording's exchanges, in the order in which they began.
+
+    Each exchange's bytes are let go when it was read, so a recording need not fit into memory.
+    """
+    return tuple(trace for trace, _, _ in _told(_read(exchanges, by, {}), recording))
 
 
-def _trace(conversation: Conversation, recording: Recording | None) -> Trace:
-    exchanges = [member.exchange for member in conversation.members]
-    start = exchanges[0].started_at
-    narrator = Narrator(conversation)
-    carry_out(conversation, narrator)
+def explain(
+    exchanges: Iterable[Exchange], recording: Recording | None = None, by: ConversationKey | None = None
+) -> Account:
+    """Give the same traces, with what shows each step, and what became of every exchange."""
+    decoded: dict[str, Decoded] = {}
+    told = _told(_read(exchanges, by, decoded), recording)
+    notes = {trace.id: noted for trace, _, noted in told}
+    where = fates(decoded, [(trace, conversation) for trace, conversation, _ in told])
+    return Account(tuple(trace for trace, _, _ in told), notes, where)
+
+
+def _read(
+    exchanges: Iterable[Exchange], by: ConversationKey | None, decoded: dict[str, Decoded]
+) -> list[Conversation]:
+    """Decode exchanges, each once, and sort them into conversations; `decoded` gets what each said."""
+    pool = Pool()
+    found: dict[str, Seen] = {}
+    for exchange in exchanges:
+        if exchange.id not in found:
+            found[exchange.id] = one = seen(exchange, decode(exchange), pool, by)
+            decoded[exchange.id] = one.decoded
+    return group(posted(polled(reported(found.values(), pool))), pool)
+
+
+def _told(conversations: Iterable[Conversation], recording: Recording | None) -> list[_Told]:
+    told: dict[int, _Told] = {}
+    for conversation in conversations:
+        trace, noted = _trace(conversation, recording)
+        if conversation.parent and id(conversation.parent) in told:
+            parent = told[id(conversation.parent)][0]
+            trace = replace(trace, branch_of=Branch(parent.id, _shared(parent.steps, trace.steps)))
+        told[id(conversation)] = trace, conversation, noted
+    kept = [one for one in told.values() if one[0].steps]
+    return sorted(kept, key=lambda one: (one[0].started_at or 0.0, one[0].id))
+
+
+def _trace(
+    conversation: Conversation, recording: Recording | None
+) -> tuple[Trace, tuple[tuple[Note, ...], ...]]:
+    members = conversation.members
+    first = members[0]
+    start = first.start / 1000 if first.part else first.exchange.started_at
+    ledger = Narrator(conversation).ledger
+    carry_out(conversation, ledger)
+    # Sorting is stable: what came at one time keeps the order in which it was told.
+    drafts = sorted(ledger.drafts, key=lambda draft: draft.time)
     tags = dict(recording.tags) if recording else {}
-    return Trace(
-        id=_identify(exchanges),
-        steps=_steps(narrator.drafts, start * 1000),
+    trace = Trace(
+        id=_identify(members),
+        steps=tuple(_step(seq, draft, start * 1000) for seq, draft in enumerate(drafts, 1)),
         session=recording.session if recording else None,
         recording=recording.id if recording else None,
         started_at=start,
         tags=tags,
         agent_version=tags.get("agent_version"),
     )
+    return trace, tuple(tuple(draft.notes) for draft in drafts)
 
 
-def _identify(exchanges: Iterable[Exchange]) -> str:
+def _identify(members: Iterable[Seen]) -> str:
     digest = hashlib.sha256()
-    for exchange in exchanges:
-        digest.update(f"{exchange.id}\n{exchange.started_at!r}\n".encode())
+    for member in members:
+        exchange, part = member.exchange, f"{member.part}\n" if member.part else ""
+        digest.update(f"{exchange.id}\n{exchange.started_at!r}\n{part}".encode())
     return f"t-{digest.hexdigest()[:12]}"
 
 
-def _steps(drafts: Iterable[Draft], start: float) -> tuple[Step, ...]:
-    # Sorting is stable: what came at one time keeps the order in which it was told.
-    ordered = sorted(drafts, key=lambda draft: draft.time)
-    return tuple(_step(seq, draft, start) for seq, draft in enumerate(ordered, 1))
+def _shared(left: Iterable[Step], right: Iterable[Step]) -> int | None:
+    """Give the last step of the left that both begin with."""
+    last = None
+    for one, other in zip(left, right, strict=False):
+        if (one.actor, one.action, one.target, one.at_ms) != (
+            other.actor,
+            other.action,
+            other.target,
+            other.at_ms,
+        ):
+            break
+        last = one.seq
+    return last
 
 
 def _step(seq: int, draft: Draft, start: float) -> Step:
@@ -74,8 +137,13 @@ def _step(seq: int, draft: Draft, start: float) -> Step:
         duration_ms=took,
         visibility=draft.visibility,
         parallel_group=draft.group,
-        sources=tuple(dict.fromkeys(draft.sources)),
+        sources=draft.sources,
         model=draft.model,
         usage=draft.usage,
         error=draft.error,
+        retries=draft.retries,
+        segment=draft.segment,
     )
+
+
+__all__ = ["Account", "ConversationKey", "Fate", "Note", "assemble", "explain"]

@@ -1,87 +1,20 @@
 """A conversation as its exchanges show it: its turns, each in the thread it continues, and tool uses."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from abs_replay.assembly.pairing import Use
-from abs_replay.assembly.threads import Thread, best, opening, spoken
-from abs_replay.decoders import Call, Decoded, Message, Turn
-from abs_replay.exchange import Exchange, Headers, Role, header
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """An exchange with what it says. Times are ms since the epoch; `end` is when its answer was there.
-
-    `key` is the id that names its conversation outright; `retried` whether its client says that it
-    tried before.
-    """
-
-    exchange: Exchange
-    decoded: Decoded
-    start: float
-    end: float
-    messages: tuple[Message, ...]
-    uses: tuple[Use, ...]
-    key: str | None
-    trace_id: str | None
-    retried: bool
-
-    @property
-    def turn(self) -> Turn | None:
-        return self.decoded.turn
-
-    @property
-    def role(self) -> Role:
-        return self.exchange.channel.role
-
-    @property
-    def may_pass(self) -> bool:
-        """Whether a failure of this may pass, so that the same again is another try (429, 5xx, no answer)."""
-        response = self.exchange.response
-        if response is None or self.decoded.complete is False:
-            return True
-        return response.status in (408, 425, 429) or response.status >= 500
-
-
-def seen(exchange: Exchange, decoded: Decoded) -> Seen:
-    """Read and date an exchange: its answer ends with its last chunk, whenever the connection does."""
-    start = exchange.started_at * 1000
-    chunks = exchange.response.body.chunks if exchange.response else ()
-    took = chunks[-1].at_ms if chunks else exchange.ended_ms or 0.0
-    turn, channel = decoded.turn, exchange.channel
-    plain = decoded.protocol == "rest"
-    headers = exchange.request.headers
-    return Seen(
-        exchange,
-        decoded,
-        start,
-        start + max(took, 0.0),
-        messages=spoken(turn.history) if turn else (),
-        uses=tuple(Use(use, channel.name, plain) for use in decoded.uses),
-        key=header(headers, "x-abs-session") or (decoded.session if turn else None),
-        trace_id=_trace_id(headers),
-        # OpenAI's and Anthropic's SDKs count their attempts in this header.
-        retried=(header(headers, "x-stainless-retry-count") or "0") not in ("0", ""),
-    )
-
-
-def by_time(seen: Seen) -> tuple[float, str]:
-    """Order exchanges by when they began."""
-    return seen.start, seen.exchange.id
-
-
-def _trace_id(headers: Headers) -> str | None:
-    """Give the trace id of https://www.w3.org/TR/trace-context/#traceparent-header."""
-    parts = (header(headers, "traceparent") or "").split("-")
-    return parts[1] if len(parts) >= 4 and parts[1].strip("0") else None
+from abs_replay.assembly.sightings import Seen, by_time
+from abs_replay.assembly.threads import Fit, Leaving, Thread, best, mark, opening
+from abs_replay.decoders import Call, Message
+from abs_replay.exchange import Role
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
     """A turn in its conversation: what of its history is new, and whether it tries again what failed.
 
-    `echoes` are the messages that repeat the reply before, as the client edited it.
-    `thread` numbers the conversation's threads of that role; `opens` where it is the thread's first.
+    `echoes` are the messages that repeat the reply before, as the client edited it; `repeated` counts
+    those that repeat what was said before that. `thread` numbers the conversation's threads of that
+    role; `opens` where it is the thread's first. `segment` and `prelude` are those of `Fit`.
     """
 
     seen: Seen
@@ -90,11 +23,17 @@ class Placed:
     fresh: tuple[Message, ...]
     retry: bool
     opens: bool
+    segment: str | None = None
+    prelude: tuple[Message, ...] = ()
+    repeated: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Conversation:
-    """The exchanges of one conversation, in time order."""
+    """The exchanges of one conversation, in time order.
+
+    A branch has those of its `parent` that began before `left_at`, and its own.
+    """
 
     key: str | None
     front: Role
@@ -104,47 +43,96 @@ class Conversation:
     trace_ids: set[str] = field(default_factory=set)
     sessions: set[str] = field(default_factory=set)
     openings: set[tuple[str, str] | None] = field(default_factory=set)
+    known: dict[Role, set[int]] = field(default_factory=dict)  # marks of what was said
     front_start: float = float("inf")
     front_end: float = float("-inf")
+    parent: "Conversation | None" = None
+    left_at: float = 0.0
+
+    def branch(self, thread: Thread, leaving: Leaving) -> tuple["Conversation", Thread, Fit]:
+        """Make the conversation that leaves this one at a request of a thread, and how it goes on."""
+        asking = thread.log[leaving.number]
+        made = Conversation(self.key, self.front, parent=self, left_at=asking.made_at)
+        made.trace_ids, made.openings = set(self.trace_ids), set(self.openings)
+        line = Thread(thread.asked[: asking.start], log=thread.log[: leaving.number])
+        made.threads[self.front] = [line]
+        made.known = {self.front: set(map(mark, line.asked))}
+        return made, line, Fit(leaving.shared, 0, asking.start)
+
+    @property
+    def all_turns(self) -> list[Placed]:
+        if self.parent is None:
+            return self.turns
+        return [*(t for t in self.parent.all_turns if t.seen.start < self.left_at), *self.turns]
+
+    @property
+    def all_uses(self) -> list[Seen]:
+        if self.parent is None:
+            return self.uses
+        return [*(use for use in self.parent.all_uses if use.start < self.left_at), *self.uses]
 
     @property
     def members(self) -> list[Seen]:
-        return sorted([*(turn.seen for turn in self.turns), *self.uses], key=by_time)
+        return sorted([*(turn.seen for turn in self.all_turns), *self.all_uses], key=by_time)
 
-    def place(self, seen: Seen) -> None:
-        """Add a turn to the thread that it continues."""
+    def place(self, seen: Seen, thread: Thread | None = None, fit: Fit | None = None) -> Thread:
+        """Add a turn to the thread that it continues, and give that."""
         role, messages = seen.role, seen.messages
         threads = self.threads.setdefault(role, [])
-        found = best(threads, messages, seen.retried)
-        thread = found[0] if found else self._unfitting(threads, role)
-        fit = found[1] if found else None
-        fresh = messages[fit.start :] if fit else thread.beyond(messages)
-        retry = fit is not None and fit.again
-        number = next(i for i, one in enumerate(threads) if one is thread)
-        opens = not thread.asked
-        self.turns.append(Placed(seen, number, fit.echoes if fit else (), fresh, retry, opens))
+        if thread is None:
+            found = None if seen.onward else best(threads, messages, seen.retried)
+            thread, fit = found or self._unfitting(threads, seen)
+        placed = _placed(seen, self._number(threads, thread), fit, opens=not thread.asked)
+        self.turns.append(placed)
         self.openings.add(opening(messages))
         if role is self.front:
             self.front_start = min(self.front_start, seen.start)
             self.front_end = max(self.front_end, seen.end)
-        turn = seen.turn
-        thread.advance(messages, turn.reply if turn else None, bool(turn and turn.error and seen.may_pass))
-        self._note(seen)
+        self._advance(seen, thread, fit)
+        reply = seen.turn.reply if seen.turn else None
+        said = (*placed.prelude, *placed.echoes, *placed.fresh, *([reply] if reply else []))
+        self.known.setdefault(role, set()).update(map(mark, said))
+        self.note(seen)
+        return thread
 
-    def _unfitting(self, threads: list[Thread], role: Role) -> Thread:
+    @staticmethod
+    def _number(threads: list[Thread], thread: Thread) -> int:
+        return next(i for i, one in enumerate(threads) if one is thread)
+
+    def _advance(self, seen: Seen, thread: Thread, fit: Fit | None) -> None:
+        turn, messages = seen.turn, seen.messages
+        onward = seen.onward or bool(fit and fit.onward)
+        if onward and not (fit and fit.again):
+            messages = (*thread.asked, *([thread.reply] if thread.reply else []), *messages)
+            fit = Fit(0, 0, len(messages) - len(seen.messages), segment=fit.segment if fit else None)
+        elif onward:
+            messages = thread.asked
+        failed = bool(turn and turn.error and seen.may_pass)
+        thread.advance(messages, turn.reply if turn else None, failed, fit, seen.start)
+        thread.parent = turn.parent_id if turn else None
+
+    def _unfitting(self, threads: list[Thread], seen: Seen) -> tuple[Thread, Fit | None]:
         """Give the thread of a turn that continues none: a new one, but for an agent that keeps the
-        history itself and is sent the new words alone."""
-        if not threads or role is not Role.AGENT:
+        history itself and is sent the new words alone, and how the turn stands to what was said."""
+        compacted = "compacted" if seen.turn and seen.turn.compacted else None
+        if not threads or not (seen.onward or seen.role is Role.AGENT):
             threads.append(Thread())
-        return threads[-1]
+        known = self.known.get(seen.role) if seen.role is self.front else None
+        if not known:
+            return threads[-1], Fit(0, 0, 0, segment=compacted) if compacted else None
+        if seen.onward or not (seen.role is Role.LLM or any(m.role == "assistant" for m in seen.messages)):
+            return threads[-1], Fit(0, 0, 0, segment=compacted, onward=True)
+        fit = _beyond(known, seen.messages)
+        return threads[-1], replace(fit, segment=compacted or ("rewritten" if fit.shared else "separate"))
 
     def use(self, seen: Seen) -> None:
         """Add an exchange of a tool channel."""
         if seen.uses:
             self.uses.append(seen)
-        self._note(seen)
+        self.note(seen)
 
-    def _note(self, seen: Seen) -> None:
+    def note(self, seen: Seen) -> None:
+        """Learn the ids that an exchange bears."""
         if seen.trace_id:
             self.trace_ids.add(seen.trace_id)
         if seen.decoded.session and not seen.turn:
@@ -179,3 +167,24 @@ class Conversation:
             if len(found) == threads:
                 break
         return [call for calls in found.values() for call in calls]
+
+
+def _beyond(known: set[int], messages: tuple[Message, ...]) -> Fit:
+    """Say what is new where messages do not fit: what stands behind the last that was said before.
+
+    `shared` counts those that were. The last message is news in any case: nobody asks without any.
+    """
+    old = [index for index, message in enumerate(messages[:-1]) if mark(message) in known]
+    start = max(old) + 1 if old else 0
+    prelude = tuple(m for index, m in enumerate(messages[:start]) if index not in old)
+    return Fit(len(old), 0, start, prelude=prelude)
+
+
+def _placed(seen: Seen, number: int, fit: Fit | None, opens: bool) -> Placed:
+    if fit is None:
+        return Placed(seen, number, (), seen.messages, False, opens)
+    if seen.onward or fit.onward:
+        return Placed(seen, number, (), () if fit.again else seen.messages, fit.again, opens, fit.segment)
+    repeated = fit.start - len(fit.echoes) - len(fit.prelude)
+    fresh = seen.messages[fit.start :]
+    return Placed(seen, number, fit.echoes, fresh, fit.again, opens, fit.segment, fit.prelude, repeated)

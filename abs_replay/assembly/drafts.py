@@ -1,12 +1,26 @@
 """Steps in the making, and the order in which a conversation's turns are told."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from abs_replay.assembly.conversations import Conversation, Placed
 from abs_replay.decoders import Call
 from abs_replay.exact_json import Json
 from abs_replay.trace import Source, Usage, Visibility
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Why a step stands as it does: an exchange, the place in it, and what that shows.
+
+    `kind` is `shown` (it is what the step tells), `merged` (it shows the same once more, and is a source
+    too), `echo` (a later request repeats it) or `retry` (an attempt that was dropped).
+    """
+
+    kind: str
+    exchange: str
+    at: str
+    text: str
 
 
 @dataclass(slots=True, eq=False)
@@ -23,10 +37,24 @@ class Draft:
     began: float | None = None
     visibility: Visibility = Visibility.USER
     group: str | None = None
-    sources: list[Source] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
     model: str | None = None
     usage: Usage | None = None
     error: str | None = None
+    retries: int = 0
+    segment: str | None = None
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """What shows this, each place once."""
+        shown = (Source(note.exchange, note.at) for note in self.notes if note.kind in ("shown", "merged"))
+        return tuple(dict.fromkeys(shown))
+
+    def show(self, sources: Iterable[Source], text: str) -> None:
+        """Note what shows this: what is noted first is what is told, the others show it once more."""
+        for source in sources:
+            kind = "merged" if self.sources else "shown"
+            self.notes.append(Note(kind, source.exchange, source.at, text))
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +89,7 @@ def moments(conversation: Conversation) -> Iterator[Moment]:
     """Give the order of telling: a front's reply comes after all that ran within its exchange, and
     before the next request of its thread, even where the connection was closed later than that."""
     waiting: list[Moment] = []
-    for placed in sorted(conversation.turns, key=lambda turn: turn.seen.start):
+    for placed in sorted(conversation.all_turns, key=lambda turn: turn.seen.start):
         start, front = placed.seen.start, placed.seen.role is conversation.front
         ready = [m for m in waiting if m.time < start or (front and _precedes(m, placed))]
         waiting = [moment for moment in waiting if moment not in ready]

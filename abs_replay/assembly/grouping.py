@@ -1,74 +1,69 @@
 """Which exchanges belong to one conversation.
 
 The front is the agent channel where it speaks, else the model's. A front request joins by an
-explicit id (`x-abs-session`, a session the protocol names), else by the longest common history, else
-by trace id (W3C traceparent), else it opens a conversation. What runs behind an agent joins the
-conversation whose id it bears, within whose exchange it ran, whose thread it continues, or whose
-words it carries, in that order, each rule choosing among what those before it left.
+explicit id (the answer it goes on from, `x-abs-session`, a configured key, a session the protocol
+names), else by the longest common history, else by trace id (W3C traceparent), else it opens a
+conversation. What runs behind an agent joins the conversation whose id it bears, within whose exchange
+it ran, whose thread it continues, or whose words it carries, in that order, each rule choosing among
+what those before it left.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from abs_replay.assembly.conversations import Conversation, Seen, by_time
+from abs_replay.assembly.conversations import Conversation
+from abs_replay.assembly.known import Known
 from abs_replay.assembly.nearness import Awaiting, Running
 from abs_replay.assembly.pairing import agreement, same_use
-from abs_replay.assembly.threads import best, opening
+from abs_replay.assembly.pool import Pool
+from abs_replay.assembly.sightings import Seen, by_time
+from abs_replay.assembly.threads import best
 from abs_replay.decoders import Message
 from abs_replay.exchange import Role
 
 
-def group(everything: Iterable[Seen]) -> list[Conversation]:
+def group(everything: Iterable[Seen], pool: Pool) -> list[Conversation]:
     """Sort exchanges into conversations; those that say nothing are left out."""
     ordered = sorted(everything, key=by_time)
     by_role = {role: [s for s in ordered if s.turn and s.role is role] for role in Role}
     front = Role.AGENT if by_role[Role.AGENT] else Role.LLM
-    found: list[Conversation] = []
+    agents = Known(front, pool)
     for one in by_role[front]:
-        _join(found, one, front)
-    agents = list(found)
-    running = Running(agents)
-    for one in by_role[Role.LLM] if front is Role.AGENT else ():
-        near = [] if one.key or one.trace_id else running.at(one.start)
-        home = _home_of_turn(near or agents, one)
-        if home:
-            home.place(one)
-        else:
-            _join([c for c in found if c.front is Role.LLM], one, Role.LLM, found)
+        _join(agents, one)
+    found = list(agents.all)
+    if front is Role.AGENT:
+        found += _behind(agents, by_role[Role.LLM], pool)
     tools = _Near(found)
     for one in (s for s in ordered if not s.turn and s.decoded.protocol):
         _place_use(found, tools.of(one), one)
     return [conversation for conversation in found if conversation.members]
 
 
-def _join(
-    candidates: list[Conversation], one: Seen, front: Role, all_: list[Conversation] | None = None
-) -> None:
-    """Put a front turn into the conversation that it continues, or a new one."""
-    home = _continued(candidates, one)
-    if home is None:
-        home = Conversation(one.key, front)
-        (candidates if all_ is None else all_).append(home)
-    home.place(one)
+def _join(known: Known, one: Seen) -> None:
+    """Put a front turn into the conversation that it continues, one that leaves it, or a new one."""
+    place = known.continued(one)
+    if place is None:
+        home, thread, fit = Conversation(one.key, known.front), None, None
+        known.add(home)
+    elif place.leaving:
+        home, thread, fit = place.home.branch(place.thread, place.leaving)
+        known.add(home)
+    else:
+        home = place.home
+        thread, fit = (place.thread, place.fit) if place.fit else (None, None)
+    known.learn(home, home.place(one, thread, fit), one)
 
 
-def _continued(candidates: Sequence[Conversation], one: Seen) -> Conversation | None:
-    if one.key:
-        return next((c for c in candidates if c.key == one.key), None)
-    unnamed = [c for c in candidates if not c.key]
-    role = one.role
-    by_history = _longest(unnamed, one, role)
-    if by_history:
-        return by_history
-    return next((c for c in reversed(unnamed) if one.trace_id in c.trace_ids), None)
-
-
-def _longest(candidates: Sequence[Conversation], one: Seen, role: Role) -> Conversation | None:
-    """Give the conversation with the longest common history, the newest among equals."""
-    key = opening(one.messages)
-    near = [c for c in candidates if key is None or key in c.openings]
-    found = [(c, best(c.threads.get(role, []), one.messages, one.retried)) for c in near]
-    fits = [(conversation, pair[1]) for conversation, pair in found if pair]
-    return max(reversed(fits), key=lambda pair: pair[1])[0] if fits else None
+def _behind(agents: Known, turns: Iterable[Seen], pool: Pool) -> list[Conversation]:
+    """Place what models were asked behind agents, and give the conversations of those that no agent asked."""
+    running, others = Running(agents.all), Known(Role.LLM, pool)
+    for one in turns:
+        near = [] if one.key or one.trace_id else running.at(one.start)
+        home = _home_of_turn(near or agents.all, one)
+        if home:
+            home.place(one)
+        else:
+            _join(others, one)
+    return others.all
 
 
 type _Test = Callable[[Conversation], float]

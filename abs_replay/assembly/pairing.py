@@ -18,6 +18,7 @@ from urllib.parse import unquote
 from abs_replay import exact_json
 from abs_replay.decoders import Call, ToolUse
 from abs_replay.exact_json import Json
+from abs_replay.trace import Source
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _VERBS = frozenset({"get", "list", "find", "fetch", "search", "lookup", "read", "create", "update", "delete"})
@@ -33,11 +34,15 @@ _METHODS: Final[Mapping[str, frozenset[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A tool use as pairing sees it; `plain` where it is a bare HTTP call, whose name says little."""
+    """A tool use as pairing sees it; `plain` where it is a bare HTTP call, whose name says little.
+
+    `also` are sources that report it beside its own exchange.
+    """
 
     said: ToolUse
     channel: str
     plain: bool
+    also: tuple[Source, ...] = ()
 
 
 def agreement(call: Call, use: Use) -> tuple[float, float]:

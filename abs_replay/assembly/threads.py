@@ -6,10 +6,15 @@ the echo of the last reply, is new. Echoes come back edited: text dropped beside
 out, ids made up. So an echo is known by its call ids, else its calls, else its text, else its place.
 Where a client leaves calls and results out of its history, the words alone are compared.
 System text is no link, and its change is no break.
+
+A history that leaves a thread before its end, behind an answer that was seen here, is a branch: a message
+was edited, or an answer asked for again. One that begins otherwise and goes on from the thread's end was
+cut or summed up. One that shares only words that nobody saw answered (examples in a prompt, a history
+from before) is neither.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from abs_replay import exact_json
@@ -17,11 +22,6 @@ from abs_replay.decoders import Call, Message
 from abs_replay.exact_json import Json
 
 EXACT, EDITED, DROPPED = 3, 2, 1  # how an echo fits a reply, best first
-
-
-def spoken(history: Sequence[Message]) -> tuple[Message, ...]:
-    """Give a history without its system messages, unless there are no others."""
-    return tuple(message for message in history if message.role != "system") or tuple(history)
 
 
 def plain(content: Json) -> Json:
@@ -85,12 +85,29 @@ def same(left: Message, right: Message) -> bool:
     return exact_json.equal(plain(left.content), plain(right.content))
 
 
+def mark(message: Message) -> int:
+    """Give a number that is one for messages which `same` takes for one, but for made-up ids of calls."""
+    if message.calls:
+        return hash((message.role, tuple(map(_called, message.calls))))
+    if message.role == "tool" and message.call_id:
+        return hash((message.role, message.call_id))
+    content = plain(message.content)
+    # As text, 1 and true differ.
+    return hash((message.role, content if isinstance(content, str) else (repr(content),)))
+
+
+def _called(call: Call) -> object:
+    return call.call_id or (call.name, repr(call.arguments))
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Fit:
     """How messages continue a thread: how many they share, and how well the reply is repeated.
 
     What is new starts at `start`; `echoes` are the messages that repeat the reply; `again` where the
-    whole is a retry.
+    whole is a retry. `segment` says what became of the history, where it does not go on (`Step.segment`);
+    `prelude` is then what stands before, in place of what was said. `onward` where the messages are all
+    new, since the other side keeps the old.
     """
 
     shared: int
@@ -98,15 +115,45 @@ class Fit:
     start: int = field(compare=False)
     echoes: tuple[Message, ...] = field(compare=False, default=())
     again: bool = field(compare=False, default=False)
+    segment: str | None = field(compare=False, default=None)
+    prelude: tuple[Message, ...] = field(compare=False, default=())
+    onward: bool = field(compare=False, default=False)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """One request of a thread: where in its history the news began, and when it was made.
+
+    `again` where it tried again what the request before had tried.
+    """
+
+    start: int
+    made_at: float
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """Where a history leaves a thread: at which of its requests, having how many messages in common."""
+
+    shared: int
+    number: int
+
+
+@dataclass(slots=True, eq=False)
 class Thread:
-    """What was asked last, and what came back; `failed` where that failed in a way that passes."""
+    """What was asked last, and what came back; `failed` where that failed in a way that passes.
+
+    `log` are its requests since its history began, or was cut or summed up. `parent` is the answer
+    that the last one said to go on from.
+    """
 
     asked: tuple[Message, ...] = ()
     reply: Message | None = None
     failed: bool = False
+    log: list[Asking] = field(default_factory=list)
+    parent: str | None = None
+    shortened: bool = False
 
     def fit(self, messages: Sequence[Message], retried: bool = False) -> Fit | None:
         """Say how messages continue this thread, or None where they do not.
@@ -150,19 +197,50 @@ class Thread:
             return Fit(len(words), DROPPED, len(words))
         return None
 
-    def beyond(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Give what is new where messages do not fit: the history was shortened or edited, or the
-        other side keeps it and is sent the new words alone."""
-        known = [*self.asked, *([self.reply] if self.reply else [])]
-        last = max((i for i, m in enumerate(messages) if m.role == "assistant"), default=-1)
-        return tuple(
-            message
-            for index, message in enumerate(messages)
-            if index > last or not any(same(old, message) for old in known)
-        )
+    def leaves(self, messages: Sequence[Message]) -> Leaving | None:
+        """Say where messages leave this thread, or None where they do not, or before any answer."""
+        shared = sum(1 for _ in takewhile(lambda pair: same(*pair), zip(self.asked, messages, strict=False)))
+        number = max((i for i, asking in enumerate(self.log) if asking.start <= shared), default=0)
+        while number and self.log[number].again:
+            number -= 1
+        return Leaving(shared, number) if number else None
 
-    def advance(self, messages: Sequence[Message], reply: Message | None, failed: bool) -> None:
+    def tail(self, messages: Sequence[Message]) -> Fit | None:
+        """Say how messages that begin otherwise go on from this thread's end."""
+        place = next((i for i in range(len(messages) - 1, -1, -1) if self._ends(messages, i)), None)
+        if place is None:
+            return None
+        pairs = zip(reversed(self.asked), reversed(messages[:place]), strict=False)
+        begin = place - sum(1 for _ in takewhile(lambda pair: same(*pair), pairs))
+        more = sum(1 for _ in takewhile(lambda one: one.role == "assistant", messages[place:]))
+        start = place + more
+        segment = "rewritten" if begin else None if self.shortened else "compacted"
+        fit = Fit(place - begin, EXACT, start, tuple(messages[place:start]))
+        return replace(fit, segment=segment, prelude=tuple(messages[:begin]))
+
+    def _ends(self, messages: Sequence[Message], place: int) -> bool:
+        """Say whether the reply stands at a place, surely: behind what it answered, or by its calls' ids."""
+        reply, message = self.reply, messages[place]
+        if reply is None or message.role != "assistant" or echo(reply, message) != EXACT:
+            return False
+        if place and self.asked and same(self.asked[-1], messages[place - 1]):
+            return True
+        told = {call.call_id: call for call in reply.calls if call.call_id}
+        return any(c.call_id in told and says_the_same(told[c.call_id], c) for c in message.calls)
+
+    def advance(
+        self,
+        messages: Sequence[Message],
+        reply: Message | None,
+        failed: bool,
+        fit: Fit | None = None,
+        made_at: float = 0.0,
+    ) -> None:
         """Take in a request and what came back."""
+        if fit is not None and fit.segment:
+            self.log.clear()
+            self.shortened = fit.segment == "compacted"
+        self.log.append(Asking(fit.start if fit else 0, made_at, bool(fit and fit.again)))
         self.asked, self.reply, self.failed = tuple(messages), reply, failed
 
 

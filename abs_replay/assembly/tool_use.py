@@ -7,12 +7,13 @@ the tool said is the tool's own answer under MCP, where the call's name is the t
 it is what the model was told, for that is the function's answer, else the last exchange's.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from abs_replay.assembly.conversations import Conversation, Seen
-from abs_replay.assembly.drafts import Asked, Draft
-from abs_replay.assembly.narration import Narrator
+from abs_replay.assembly.conversations import Conversation
+from abs_replay.assembly.drafts import Asked, Draft, Note
+from abs_replay.assembly.ledger import Ledger
 from abs_replay.assembly.pairing import Use, agreement, carried, same_use, scalars
+from abs_replay.assembly.sightings import Seen
 from abs_replay.decoders import Call
 from abs_replay.trace import Source
 
@@ -32,20 +33,20 @@ class _Served:
         return self.uses[-1]
 
 
-def carry_out(conversation: Conversation, narrator: Narrator) -> None:
+def carry_out(conversation: Conversation, ledger: Ledger) -> None:
     """Join a conversation's tool exchanges to its calls, adding drafts for what no model called."""
-    served = [_Served(asked) for asked in narrator.asked]
-    for seen in conversation.uses:
+    served = [_Served(asked) for asked in ledger.asked]
+    for seen in conversation.all_uses:
         for number, use in enumerate(seen.uses):
             found = _find(served, seen, use)
             if found is None:
-                found = _own(narrator, seen, use, number)
+                found = _own(ledger, seen, use, number)
                 served.append(found)
             found.uses.append((seen, use))
-            found.asked.draft.sources.append(_source(seen, use, use.said.asked_at))
+            found.asked.draft.show(_sources(seen, use, use.said.asked_at), _asked(found))
     for one in served:
         if one.uses:
-            _answer(narrator, one)
+            _answer(ledger, one)
 
 
 def _find(served: list[_Served], seen: Seen, use: Use) -> _Served | None:
@@ -92,16 +93,22 @@ def _retries(one: _Served, seen: Seen, use: Use) -> bool:
     return before.may_pass and seen.start >= before.end and same_use(earlier, use)
 
 
-def _own(narrator: Narrator, seen: Seen, use: Use, number: int) -> _Served:
+def _own(ledger: Ledger, seen: Seen, use: Use, number: int) -> _Served:
     """Make a call of its own; it began when the request did."""
     said = use.said
     call_id = seen.exchange.id if len(seen.uses) == 1 else f"{seen.exchange.id}.{number}"
     draft = Draft("assistant", "calls", seen.start, said.name, None, said.arguments, call_id)
-    narrator.drafts.append(draft)
+    ledger.drafts.append(draft)
     return _Served(Asked(Call(said.name, said.arguments, call_id), draft, seen.start), own=True)
 
 
-def _answer(narrator: Narrator, one: _Served) -> None:
+def _asked(one: _Served) -> str:
+    if one.own:
+        return "the tool was asked" if len(one.uses) == 1 else "the tool was asked again"
+    return "the tool was asked: it carries out the call"
+
+
+def _answer(ledger: Ledger, one: _Served) -> None:
     """Tell what the tool said, when its last exchange ended."""
     (first, _), (last, use) = one.uses[0], one.last
     call, response = one.asked.draft, one.asked.response
@@ -109,18 +116,38 @@ def _answer(narrator: Narrator, one: _Served) -> None:
     call.time = min(call.time, first.start)
     if response is None:
         response = Draft("tool", "responds", last.end, call.target, use.said.content, call_id=call.call_id)
-        narrator.drafts.append(response)
+        ledger.drafts.append(response)
     elif not use.plain:
         response.content = use.said.content
     response.time = max(last.end, call.time)
     response.began = first.start
     response.error = use.said.error
-    response.sources[:0] = [_source(seen, said, said.said.answered_at) for seen, said in one.uses]
+    later, response.notes = response.notes, []
+    _sightings(one, response)
+    for note in later:
+        response.notes.append(replace(note, kind="merged") if note.kind == "shown" else note)
 
 
-def _source(seen: Seen, use: Use, at: str) -> Source:
+def _sightings(one: _Served, response: Draft) -> None:
+    """Note what the tool answered, attempt by attempt."""
+    for index, (seen, use) in enumerate(one.uses):
+        sources = _sources(seen, use, use.said.answered_at)
+        if index + 1 < len(one.uses) and _failed(seen, use, one.uses[index + 1][1]):
+            response.retries += 1
+            source = sources[0]
+            text = f"dropped: {use.said.error}, and tried again"
+            response.notes.append(Note("retry", source.exchange, source.at, text))
+        # A failed attempt stays a source, as what was asked is one.
+        response.show(sources, "the tool's own answer")
+
+
+def _failed(seen: Seen, use: Use, following: Use) -> bool:
+    return use.said.error is not None and seen.may_pass and same_use(use, following)
+
+
+def _sources(seen: Seen, use: Use, at: str) -> tuple[Source, ...]:
     """Name the exchange, and the channel whose name the step does not bear."""
     place = f"{seen.exchange.channel} {at}"
     if use.plain and at == "request":
         place = f"{seen.exchange.channel} {seen.exchange.request.method} {seen.exchange.request.target}"
-    return Source(seen.exchange.id, place)
+    return (Source(seen.exchange.id, place), *use.also)

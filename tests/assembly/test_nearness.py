@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abs_replay.assembly.conversations import Conversation, Seen, by_time
+from abs_replay.assembly.conversations import Conversation
 from abs_replay.assembly.nearness import Awaiting, Running
+from abs_replay.assembly.sightings import Seen, by_time
 from abs_replay.decoders import Call, Decoded, Message, Turn
 from abs_replay.exchange import Channel, Exchange, Request, Role
 

@@ -74,8 +74,26 @@ def test_another_history_is_another_thread() -> None:
     assert thread(said("d"), asked=(user("a"), said("b"), user("c"))).fit((user("a"), said("x"))) is None
 
 
-def test_what_the_other_side_keeps_is_all_new_and_a_cut_history_only_at_its_end() -> None:
+def test_a_history_that_begins_otherwise_goes_on_from_the_threads_end() -> None:
     one = thread(said("d"), asked=(user("a"), said("b"), user("c")))
-    assert one.beyond((user("a"),)) == (user("a"),)
-    cut = (user("Summary"), user("c"), said("d"), user("e"))
-    assert one.beyond(cut) == (user("Summary"), user("e"))
+    assert one.fit((user("Summary"), user("c"), said("d"), user("e"))) is None
+    fit = one.tail((user("Summary"), user("c"), said("d"), user("e")))
+    assert fit is not None
+    assert (fit.start, fit.segment, fit.prelude) == (3, "rewritten", (user("Summary"),))
+    fit = one.tail((user("c"), said("d"), user("e")))
+    assert fit is not None
+    assert (fit.start, fit.segment, fit.prelude) == (2, "compacted", ())
+    assert one.tail((user("Summary"), user("e"))) is None
+    assert one.tail((user("other"), said("d"), user("e"))) is None
+
+
+def test_a_history_leaves_a_thread_only_behind_an_answer_that_was_seen() -> None:
+    imported = thread(said("d"), asked=(user("a"), said("b"), user("c")))
+    assert imported.leaves((user("a"), said("b"), user("x"))) is None
+    known = (user("a"), said("b"), user("c"), said("d"), user("e"))
+    imported.advance(known, said("f"), False, Fit(3, 3, 4))
+    for edited in (known, (*known[:4], user("x"))):
+        leaving = imported.leaves(edited)
+        assert leaving is not None
+        assert leaving.number == 1
+    assert imported.leaves((*known[:2], user("x"))) is None

@@ -1,0 +1,116 @@
+"""An exchange as assembly sees it: what it says, when, and which ids it bears. Its bytes are let go."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from abs_replay.assembly.keys import ConversationKey, trace_id
+from abs_replay.assembly.pairing import Use
+from abs_replay.assembly.pool import Pool
+from abs_replay.decoders import Decoded, Message, Served, Thought, Turn
+from abs_replay.exchange import Body, Exchange, Role, header
+from abs_replay.trace import Source
+
+_NOWHERE: Mapping[int, tuple[Source, ...]] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """An exchange with what it says. Times are ms since the epoch; `end` is when its answer was there.
+
+    `key` is the id that names its conversation outright; `retried` whether its client says that it
+    tried before; `onward` whether it brings new messages alone, since the other side keeps the old.
+    What is told in other exchanges too (a poll's answer, a post that was listed) has its sources
+    `elsewhere`, by the message's place in memory, and those exchanges are `others`. `part` names
+    what of the exchange this is, where it holds several things.
+    """
+
+    exchange: Exchange
+    decoded: Decoded
+    start: float
+    end: float
+    messages: tuple[Message, ...]
+    uses: tuple[Use, ...]
+    key: str | None
+    trace_id: str | None
+    retried: bool
+    systems: tuple[Message, ...] = ()
+    onward: bool = False
+    elsewhere: Mapping[int, tuple[Source, ...]] = field(default_factory=dict)
+    others: tuple[Exchange, ...] = ()
+    part: str = ""
+
+    @property
+    def turn(self) -> Turn | None:
+        return self.decoded.turn
+
+    @property
+    def role(self) -> Role:
+        return self.exchange.channel.role
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether a failure of this may pass, so that the same again is another try (429, 5xx, no answer)."""
+        response = self.exchange.response
+        if response is None or self.decoded.complete is False:
+            return True
+        return response.status in (408, 425, 429) or response.status >= 500
+
+    @property
+    def answered_by(self) -> str:
+        """The exchange that holds the reply: another one where that was polled for."""
+        reply = self.turn.reply if self.turn else None
+        return self.elsewhere[id(reply)][0].exchange if id(reply) in self.elsewhere else self.exchange.id
+
+    def sources(self, message: Message) -> tuple[Source, ...]:
+        """Give what shows a message."""
+        return self.elsewhere.get(id(message)) or (Source(self.exchange.id, message.at),)
+
+
+def seen(exchange: Exchange, decoded: Decoded, pool: Pool, by: ConversationKey | None = None) -> Seen:
+    """Read and date an exchange: its answer ends with its last chunk, whenever the connection does."""
+    start = exchange.started_at * 1000
+    chunks = exchange.response.body.chunks if exchange.response else ()
+    took = chunks[-1].at_ms if chunks else exchange.ended_ms or 0.0
+    history = tuple(map(pool.keep, decoded.turn.history)) if decoded.turn else ()
+    plain = decoded.protocol == "rest"
+    headers = exchange.request.headers
+    configured = by.of(exchange) if by else None
+    return Seen(
+        without_bodies(exchange),
+        replace(decoded, turn=replace(decoded.turn, history=())) if decoded.turn else decoded,
+        start,
+        start + max(took, 0.0),
+        messages=spoken(history),
+        uses=tuple(Use(use, exchange.channel.name, plain) for use in decoded.uses),
+        key=header(headers, "x-abs-session") or configured or (decoded.session if decoded.turn else None),
+        trace_id=trace_id(headers),
+        # OpenAI's and Anthropic's SDKs count their attempts in this header.
+        retried=(header(headers, "x-stainless-retry-count") or "0") not in ("0", ""),
+        systems=tuple(message for message in history if message.role == "system"),
+        onward=bool(decoded.turn and decoded.turn.parent_id),
+        elsewhere=_NOWHERE,
+    )
+
+
+def without_bodies(exchange: Exchange) -> Exchange:
+    """Give an exchange without its bodies, which are what it weighs."""
+    response = exchange.response and replace(exchange.response, body=Body())
+    return replace(exchange, request=replace(exchange.request, body=Body()), response=response)
+
+
+def spoken(history: Sequence[Message]) -> tuple[Message, ...]:
+    """Give a history without its system messages, unless there are no others, and without messages
+    that only think or show what the model's own side did: clients drop and repeat those as they like."""
+    said = tuple(message for message in history if message.role != "system" and not _is_quiet(message))
+    return said or tuple(history)
+
+
+def _is_quiet(message: Message) -> bool:
+    if not message.parts or message.role != "assistant":
+        return False
+    return all(isinstance(part, Thought | Served) for part in message.parts)
+
+
+def by_time(seen: Seen) -> tuple[float, str]:
+    """Order exchanges by when they began."""
+    return seen.start, seen.exchange.id
