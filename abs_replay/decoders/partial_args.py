@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
-from abs_replay.decoders.fields import text
+from abs_replay.decoders.fields import parse_or_none, text
 
 _STEP: Final = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,6})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""")
 _DEEPEST: Final = 100
@@ -66,9 +66,19 @@ def _keys(path: str) -> list[str | int]:
         if step is None or len(keys) >= _DEEPEST:
             return []
         name, index, single, double = step.groups()
-        keys.append(int(index) if index else name or re.sub(r"\\(.)", r"\1", single or double or ""))
+        key = int(index) if index else name or _unquoted(single, double)
+        if key is None:
+            return []
+        keys.append(key)
         at = step.end()
     return keys
+
+
+def _unquoted(single: str | None, double: str | None) -> str | None:
+    """Read a quoted name, whose escapes are JSON's; None for what is none."""
+    inner = double if single is None else single.replace("\\'", "'").replace('"', '\\"')
+    name = parse_or_none(f'"{inner}"')
+    return name if isinstance(name, str) else None
 
 
 def _inner(value: Any, key: str | int, empty: object) -> Any:
