@@ -10,7 +10,7 @@ request on, a tool's answer from its call on.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from abs_replay.assembly.conversations import Conversation
@@ -38,30 +38,44 @@ def assemble(
 
     Each exchange's bytes are let go when it was read, so a recording need not fit into memory.
     """
-    return tuple(trace for trace, _, _ in _told(_read(exchanges, by, {}), recording))
+    return tuple(trace for trace, _, _ in _told(_read(_decoded(exchanges), by, {}), recording))
 
 
 def explain(
     exchanges: Iterable[Exchange], recording: Recording | None = None, by: ConversationKey | None = None
 ) -> Account:
     """Give the same traces, with what shows each step, and what became of every exchange."""
-    decoded: dict[str, Decoded] = {}
-    told = _told(_read(exchanges, by, decoded), recording)
+    return explain_decoded(_decoded(exchanges), recording, by)
+
+
+def explain_decoded(
+    exchanges: Iterable[tuple[Exchange, Decoded]],
+    recording: Recording | None = None,
+    by: ConversationKey | None = None,
+) -> Account:
+    """Give the traces of exchanges with what each of them says."""
+    said: dict[str, Decoded] = {}
+    told = _told(_read(exchanges, by, said), recording)
     notes = {trace.id: noted for trace, _, noted in told}
-    where = fates(decoded, [(trace, conversation) for trace, conversation, _ in told])
+    where = fates(said, [(trace, conversation) for trace, conversation, _ in told])
     return Account(tuple(trace for trace, _, _ in told), notes, where)
 
 
+def _decoded(exchanges: Iterable[Exchange]) -> Iterator[tuple[Exchange, Decoded]]:
+    for exchange in exchanges:
+        yield exchange, decode(exchange)
+
+
 def _read(
-    exchanges: Iterable[Exchange], by: ConversationKey | None, decoded: dict[str, Decoded]
+    exchanges: Iterable[tuple[Exchange, Decoded]], by: ConversationKey | None, said: dict[str, Decoded]
 ) -> list[Conversation]:
-    """Decode exchanges, each once, and sort them into conversations; `decoded` gets what each said."""
+    """Sort exchanges into conversations, each once; `said` gets what each says."""
     pool = Pool()
     found: dict[str, Seen] = {}
-    for exchange in exchanges:
+    for exchange, decoded in exchanges:
         if exchange.id not in found:
-            found[exchange.id] = one = seen(exchange, decode(exchange), pool, by)
-            decoded[exchange.id] = one.decoded
+            found[exchange.id] = one = seen(exchange, decoded, pool, by)
+            said[exchange.id] = one.decoded
     return group(posted(polled(reported(found.values(), pool))), pool)
 
 
@@ -74,7 +88,8 @@ def _told(conversations: Iterable[Conversation], recording: Recording | None) ->
             trace = replace(trace, branch_of=Branch(parent.id, _shared(parent.steps, trace.steps)))
         told[id(conversation)] = trace, conversation, noted
     kept = [one for one in told.values() if one[0].steps]
-    return sorted(kept, key=lambda one: (one[0].started_at or 0.0, one[0].id))
+    # A branch comes behind what it left.
+    return sorted(kept, key=lambda one: (one[0].started_at or 0.0, one[1].left_at, one[0].id))
 
 
 def _trace(
@@ -146,4 +161,4 @@ def _step(seq: int, draft: Draft, start: float) -> Step:
     )
 
 
-__all__ = ["Account", "ConversationKey", "Fate", "Note", "assemble", "explain"]
+__all__ = ["Account", "ConversationKey", "Fate", "Note", "assemble", "explain", "explain_decoded"]

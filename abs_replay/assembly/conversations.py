@@ -82,7 +82,11 @@ class Conversation:
         if thread is None:
             found = None if seen.onward else best(threads, messages, seen.retried)
             thread, fit = found or self._unfitting(threads, seen)
-        placed = _placed(seen, self._number(threads, thread), fit, opens=not thread.asked)
+        elif fit and fit.segment and thread.asked:
+            # The old line stays, for whoever goes back to it.
+            thread = replace(thread, log=[], shortened=fit.segment == "compacted")
+            threads.append(thread)
+        placed = _placed(seen, self._number(threads, thread), fit, opens=not thread.log)
         self.turns.append(placed)
         self.openings.add(opening(messages))
         if role is self.front:

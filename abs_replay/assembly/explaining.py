@@ -63,9 +63,13 @@ def _repeats(placed: Placed) -> str:
     """Say what of a request's history was known."""
     if placed.retry:
         return "the same request again"
-    parts = [f"{placed.repeated} earlier messages repeated, dropped"] if placed.repeated > 0 else []
+    parts = [f"{_messages(placed.repeated)} told before, dropped"] if placed.repeated > 0 else []
     if placed.segment:
         parts.append(f"its history is {placed.segment}")
     if placed.prelude:
-        parts.append(f"{len(placed.prelude)} messages stand for the history before")
+        parts.append(f"{_messages(len(placed.prelude))} in place of the history before")
     return "; ".join(parts)
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count} messages"

@@ -42,10 +42,14 @@ class Ledger:
         group: str | None = None,
         shown: bool = False,
         history: bool = False,
+        again: bool = False,
     ) -> tuple[Draft, bool]:
-        """Tell a call once, and say whether it is new: an agent's answer may repeat what its model called."""
+        """Tell a call once, and say whether it is new: an agent's answer may repeat what its model called.
+
+        `again` where any earlier call of that id is this one, in `history` as in paused replies.
+        """
         source = Source(seen.exchange.id if history else seen.answered_by, call.at)
-        known = self._known(call, seen, shown, history)
+        known = self._known(call, seen, shown, history or again)
         if known:
             known.shown = known.shown or shown
             what = "a request's history repeats it" if history else f"{seen.exchange.channel} shows it too"
@@ -58,16 +62,17 @@ class Ledger:
 
     def served(self, part: Served, seen: Seen, time: float) -> list[Draft]:
         """Tell a call that the answering side carried out itself, and its result if that was seen."""
-        draft, new = self.call(part.call, seen, time)
+        draft, new = self.call(part.call, seen, time, again=True)
         asked = next(one for one in reversed(self.asked) if one.draft is draft)
         asked.told = asked.told or time
-        if not new or not part.answered:
-            return [draft] if new else []
-        result = Draft("tool", "responds", time, part.call.name, part.content, call_id=part.call.call_id)
-        result.error = part.error
-        asked.response = result
-        self.add(result, (Source(seen.answered_by, part.at),), "the reply holds the call's result")
-        return [draft, result]
+        made, sources = [draft] if new else [], (Source(seen.answered_by, part.at),)
+        if asked.response and part.answered:
+            asked.response.show(sources, "a reply holds it again")
+        elif part.answered:
+            result = Draft("tool", "responds", time, part.call.name, part.content, call_id=part.call.call_id)
+            result.error, asked.response = part.error, result
+            made.append(self.add(result, sources, "the reply holds the call's result"))
+        return made
 
     def _known(self, call: Call, seen: Seen, shown: bool, history: bool) -> Asked | None:
         """Find a call that the conversation has already: by its id, else behind the agent's answer.

@@ -59,7 +59,8 @@ class Narrator:
         if placed.seen.role is not self.front:
             return True
         within_call = any(asked.told is None for asked in self.ledger.asked)
-        if self.front is Role.LLM and placed.opens and placed.thread and within_call:
+        other = placed.opens and placed.thread and placed.segment in (None, "separate")
+        if self.front is Role.LLM and other and within_call:
             self._nested.add(placed.thread)
         return placed.thread in self._nested
 

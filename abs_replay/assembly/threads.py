@@ -237,9 +237,6 @@ class Thread:
         made_at: float = 0.0,
     ) -> None:
         """Take in a request and what came back."""
-        if fit is not None and fit.segment:
-            self.log.clear()
-            self.shortened = fit.segment == "compacted"
         self.log.append(Asking(fit.start if fit else 0, made_at, bool(fit and fit.again)))
         self.asked, self.reply, self.failed = tuple(messages), reply, failed
 
