@@ -5,7 +5,7 @@ or events. With a `conversation_id` the server keeps the history.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from abs_replay.decoders import json_streams, sse
@@ -173,7 +173,7 @@ def _fold(values: Iterable[Any]) -> _Fold:
                 runs.said(words, _EVENTS, number)
             case "tool-calls-generation":
                 for part in _calls(body, at):
-                    runs.add(part)
+                    runs.add(replace(part, at=at))
             case "search-results":
                 for found in _searches(body, at):
                     runs.add(found)
