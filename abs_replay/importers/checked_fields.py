@@ -7,6 +7,7 @@ from typing import Any, Final
 from abs_replay import exact_json
 from abs_replay.errors import UsageError
 
+LARGEST = 2**63  # of 64 bits, as in a store
 _KINDS: Final[Mapping[type, str]] = {str: "text", dict: "an object", list: "a list", int: "a whole number"}
 
 
@@ -54,13 +55,17 @@ def number(fields: Mapping[str, Any], key: str, place: Place) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | exact_json.Number):
         raise place.at(key).wrong(f"is {shown(value)}, not a number")
+    if not abs(value) < LARGEST:
+        raise place.at(key).wrong(f"is {shown(value)}, which is too large")
     return float(value)
 
 
 def typed(value: Any, kind: type, place: Place) -> Any:
-    if isinstance(value, kind) and not isinstance(value, bool):
-        return value
-    raise place.wrong(f"is {shown(value)}, not {_KINDS[kind]}")
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise place.wrong(f"is {shown(value)}, not {_KINDS[kind]}")
+    if isinstance(value, int) and not abs(value) < LARGEST:
+        raise place.wrong(f"is {shown(value)}, which is too large")
+    return value
 
 
 def shown(value: Any) -> str:

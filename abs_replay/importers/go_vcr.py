@@ -39,7 +39,11 @@ def recognises(source: Source) -> bool:
     if source.json:
         return _is_cassette(source.json)
     text = source.text or ""
-    return bool(_MARK.search(text) and _URL.search(text)) and _is_cassette(source.yaml)
+    return (
+        "interactions:" in text
+        and bool(_MARK.search(text) and _URL.search(text))
+        and _is_cassette(source.yaml)
+    )
 
 
 def _is_cassette(value: Any) -> bool:

@@ -7,6 +7,8 @@ from abs_replay.importers.source import Source
 
 def recognises(source: Source) -> bool:
     """Whether the first JSON value of the file has a list of steps, numbered, with actors."""
+    if '"steps"' not in (source.text or ""):
+        return False
     lines = source.json_lines
     first = source.json or (lines[0].value if isinstance(lines, tuple) else None)
     steps = first.get("steps") if isinstance(first, dict) else None

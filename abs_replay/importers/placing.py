@@ -148,7 +148,7 @@ def _base_url(channel: Channel, exchanges: Sequence[Exchange]) -> str:
 
 
 def _base_path(role: Role, exchanges: Sequence[Exchange]) -> str:
-    """The path that a client has in its base URL: what stands before a model's endpoint, or all of an agent's."""
+    """The path in a client's base URL: what stands before a model's endpoint, or all of an agent's."""
     paths = {each.request.path for each in exchanges}
     if role is Role.LLM:
         ends = ((path, next((end for end in _ENDPOINTS if path.endswith(end)), None)) for path in paths)

@@ -35,7 +35,8 @@ def recognises(source: Source) -> bool:
     """Whether there are `http_interactions`."""
     if source.json:
         return isinstance(source.json, dict) and "http_interactions" in source.json
-    return bool(_MARK.search(source.text or "")) and isinstance(source.yaml, dict)
+    text = source.text or ""
+    return "http_interactions:" in text and bool(_MARK.search(text)) and isinstance(source.yaml, dict)
 
 
 def read(source: Source) -> Imported:

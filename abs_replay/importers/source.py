@@ -8,6 +8,7 @@ instead. Nothing that a file holds is executed, and what it expands to is bounde
 import gzip
 import io
 import json
+import re
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ from abs_replay.errors import UsageError
 from abs_replay.importers import yaml_values
 
 LARGEST = 512 * 1024 * 1024  # bytes of a file, and of what a compressed one expands to
+_OPENS = re.compile(r"\s*[{\[]")
 _GZIP = b"\x1f\x8b"
 
 
@@ -72,13 +74,13 @@ class Source:
 
     @cached_property
     def json(self) -> Any:
-        """The one JSON value that the file is, with exact numbers, or `NOTHING`."""
-        return NOTHING if isinstance(self._json, UsageError) else self._json
+        """The one JSON object or list that the file is, with exact numbers, or `NOTHING`."""
+        return NOTHING if not self._opens or isinstance(self._json, UsageError) else self._json
 
     @cached_property
     def json_lines(self) -> "tuple[Line, ...] | _Nothing":
-        """The values of a file with one JSON value a line, or `NOTHING`."""
-        return NOTHING if isinstance(self._json_lines, UsageError) else self._json_lines
+        """The values of a file with one JSON object or list a line, or `NOTHING`."""
+        return NOTHING if not self._opens or isinstance(self._json_lines, UsageError) else self._json_lines
 
     @cached_property
     def yaml(self) -> Any:
@@ -105,6 +107,11 @@ class Source:
         return _given(self._yaml)
 
     @cached_property
+    def _opens(self) -> bool:
+        """Whether the text begins like an object or a list: a large file that does not is not parsed."""
+        return _OPENS.match(self.text or "") is not None
+
+    @cached_property
     def _json(self) -> Any:
         return self._parsed(self.text, None) if self.text is not None else self.wrong("is not UTF-8 text")
 
@@ -114,8 +121,8 @@ class Source:
             return self.wrong("is not UTF-8 text")
         lines = []
         # Not splitlines(): JSON text may hold U+2028 and its like unescaped.
-        for number, text in enumerate(self.text.split("\n"), 1):
-            if not text.strip():
+        for number, text in enumerate(io.StringIO(self.text, newline="\n"), 1):
+            if text.isspace():
                 continue
             value = self._parsed(text, number)
             if isinstance(value, UsageError):

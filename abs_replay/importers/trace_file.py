@@ -141,11 +141,15 @@ def _lines(path: Path, text: str) -> Iterator[tuple[Any, Place, str]]:
 
 def _parse(text: str, place: Place) -> Any:
     try:
-        return exact_json.loads(text)
+        return exact_json.loads(text, strict=True)
+    except RecursionError:
+        raise place.wrong("is nested too deeply; mend or export it anew") from None
+    except exact_json.DuplicateKey as error:
+        raise Place(place.file, place.line or error.line).wrong(f"{error}; mend or export it anew") from None
     except json.JSONDecodeError as error:
         there = Place(place.file, place.line or error.lineno)
         raise there.wrong(f"is no JSON ({error.msg}, column {error.colno}); mend or export it anew") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise place.wrong(f"is no JSON that can be read ({error}); mend or export it anew") from None
 
 

@@ -43,7 +43,7 @@ def recognises(source: Source) -> bool:
     if source.json:
         return _is_cassette(source.json)
     text = source.text or ""
-    return bool(_MARK.search(text) and _URI.search(text)) and _is_cassette(source.yaml)
+    return "uri" in text and bool(_MARK.search(text) and _URI.search(text)) and _is_cassette(source.yaml)
 
 
 def _is_cassette(value: Any) -> bool:
