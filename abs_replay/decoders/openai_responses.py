@@ -2,8 +2,9 @@
 
 https://platform.openai.com/docs/api-reference/responses. A request that names a previous response or a
 conversation sends new items alone. One answered in the background is asked for again and again: such a
-GET shows an answer begun before. A compaction says nothing: it makes of a history the items that the
-next request begins with, which show it (`Turn.compacted`); so it is understood, and no turn.
+GET shows an answer begun before. A compaction (`POST ../responses/compact`) makes of a history an item
+that the next requests begin with: it is a turn that says nothing, answered by that item's id, so that a
+request which holds the item and new words alone has what it goes on from.
 Cancelling, deleting and listing items are claimed by nobody.
 """
 
@@ -23,6 +24,7 @@ from abs_replay.exchange import Exchange, Role
 from abs_replay.trace import Usage
 
 _POLL: Final = re.compile(r"/responses/([^/]+)$")
+_COMPACT: Final = "/responses/compact"
 _UNFINISHED: Final = ("queued", "in_progress")
 _WHOLE: Final = ("completed", "complete")
 _BEGINNINGS: Final = ('"response.created"', '"response.in_progress"', '"response.queued"')
@@ -39,7 +41,7 @@ def claims(exchange: Exchange) -> bool:
     if exchange.request.method != "POST":
         return False
     body = obj(parse_or_none(request_content(exchange).data))
-    if where.endswith("/responses/compact"):
+    if where.endswith(_COMPACT):
         return "input" in body or "previous_response_id" in body
     asks = isinstance(body.get("input"), str | list)
     if where.endswith("/responses"):
@@ -70,11 +72,10 @@ def decode(exchange: Exchange) -> Decoded:
     """Give the turn: what the request sends that is new or all, and the answer."""
     request, content = request_content(exchange), response_content(exchange)
     body = obj(parse_or_none(request.data))
-    if path(exchange).endswith("/responses/compact"):
-        return _compaction(exchange, request, content)
     asked = _asked(body)
     answer = _answered(exchange, content)
     response = answer.response
+    before = text(body.get("previous_response_id")) or text(response.get("previous_response_id"))
     polled = _POLL.search(path(exchange)) if exchange.request.method == "GET" else None
     turn = Turn(
         asked.messages,
@@ -83,7 +84,7 @@ def decode(exchange: Exchange) -> Decoded:
         _usage(response.get("usage")),
         answer.error,
         response_id=text(response.get("id")),
-        parent_id=text(body.get("previous_response_id")) or text(response.get("previous_response_id")),
+        parent_id=before or asked.compaction,
         poll_of=polled[1] if polled else None,
         compacted=asked.compacted,
     )
@@ -104,7 +105,8 @@ def _asked(body: Mapping[str, Any]) -> responses_items.Read:
     prompt = text(obj(body.get("prompt")).get("id"))
     hidden = (f"prompt {prompt} is kept by the server: its words are not traced",) if prompt else ()
     messages = before.messages + given.messages
-    return responses_items.Read(messages, given.compacted, before.remarks + given.remarks + hidden)
+    told = before.remarks + given.remarks + hidden
+    return responses_items.Read(messages, given.compacted, told, given.compaction)
 
 
 def _conversation(body: Mapping[str, Any]) -> str | None:
@@ -123,6 +125,8 @@ def _answered(exchange: Exchange, content: Content) -> _Answer:
     failed = failure(exchange, content, error_words)
     if failed:
         return _Answer(error=failed)
+    if path(exchange).endswith(_COMPACT):
+        return _compacted(content)
     return _streamed(content) if is_stream(exchange, content) else _plain(content)
 
 
@@ -168,8 +172,10 @@ def _read(response: Mapping[str, Any], places: list[str], at: str) -> _Answer:
     return _Answer(response, reply if output or not failed else None, failed, remarks=remarks)
 
 
-def _compaction(exchange: Exchange, request: Content, content: Content) -> Decoded:
-    made = items(obj(parse_or_none(content.data)).get("output"))
-    failed = failure(exchange, content, error_words)
-    told = f"compaction failed: {failed}" if failed else f"the history was compacted into {len(made)} items"
-    return Decoded("openai_responses", remarks=(*request.remarks, *content.remarks, told))
+def _compacted(content: Content) -> _Answer:
+    """Give a compaction's answer: the id of the item that stands for the history, and no words."""
+    answer = _plain(content)
+    output = items(answer.response.get("output"))
+    told = (f"the history was compacted into {len(output)} items",) if not answer.error else ()
+    known = {**answer.response, "id": responses_items.compaction_id(output)}
+    return _Answer(known, error=answer.error, remarks=told)

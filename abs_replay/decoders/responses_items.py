@@ -21,11 +21,12 @@ _COMPACTED: Final = ("compaction", "compaction_summary")
 @dataclass(frozen=True, slots=True)
 class Read:
     """What items hold: messages in order, whether they begin with a compacted history, and what is
-    not told."""
+    not told. `compaction` is the id of that history where they show nothing of it besides."""
 
     messages: tuple[Message, ...] = ()
     compacted: bool = False
     remarks: tuple[str, ...] = ()
+    compaction: str | None = None
 
 
 def reply(output: Sequence[Any], places: Sequence[str], at: str) -> tuple[Message, tuple[str, ...]]:
@@ -41,8 +42,17 @@ def history(values: Any, at: str) -> Read:
     found = [(one, f"{at}[{i}]") for i, one in enumerate(items(values)) if isinstance(one, dict)]
     reader = _Reader(found, answer=False)
     reader.close()
-    compacted = any(kind(item) in _COMPACTED for item, _ in found)
-    return Read(tuple(reader.messages), compacted, reader.told())
+    kinds = [kind(item) for item, _ in found]
+    compacted = any(name in _COMPACTED for name in kinds)
+    new = kinds[:1] and kinds[0] in _COMPACTED and all(message.role == "user" for message in reader.messages)
+    compaction = compaction_id([item for item, _ in found]) if new else None
+    return Read(tuple(reader.messages), compacted, reader.told(), compaction)
+
+
+def compaction_id(values: Sequence[Any]) -> str | None:
+    """Give the id that the last compaction among items has."""
+    found = [text(obj(value).get("id")) for value in values if kind(obj(value)) in _COMPACTED]
+    return found[-1] if found else None
 
 
 type _Placed = tuple[Mapping[str, Any], str]
