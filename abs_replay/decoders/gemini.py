@@ -18,7 +18,7 @@ from abs_replay.decoders.failures import failure
 from abs_replay.decoders.fields import count, error_text, fault, items, obj, parse_or_none, text
 from abs_replay.decoders.gemini_grounding import grounded, grounding
 from abs_replay.decoders.gemini_history import contents, history
-from abs_replay.decoders.gemini_parts import Reader, pick
+from abs_replay.decoders.gemini_parts import Reader
 from abs_replay.decoders.runs import message, place
 from abs_replay.exchange import Exchange, Role, header
 from abs_replay.trace import Usage
@@ -66,7 +66,7 @@ def decode(exchange: Exchange) -> Decoded:
     fold = _fold(values, streamed)
     complete, reply = fold.ended if streamed else None, fold.reply()
     error = fold.error or _missing(fold, reply, content, complete)
-    turn = Turn(told, reply, fold.model or asked, fold.usage, error, fold.response_id)
+    turn = Turn(told, reply, fold.model or asked, _usage(fold.counts), error, fold.response_id)
     remarks += tuple(dict.fromkeys(fold.remarks + fold.reader.remarks)) + fold.ending()
     return Decoded("gemini", turn, complete=complete, remarks=remarks)
 
@@ -103,7 +103,7 @@ class _Fold:
     finish: str | None = None
     why: str | None = None
     model: str | None = None
-    usage: Usage | None = None
+    counts: Mapping[str, Any] = field(default_factory=dict)
     error: str | None = None
     blocked: str | None = None
     response_id: str | None = None
@@ -116,10 +116,11 @@ class _Fold:
             self.error = error_text(body)
         elif not body and value != {}:
             self.remarks.append("an event is no JSON")
-        self.model = text(pick(body, "modelVersion", "model_version")) or self.model
-        self.response_id = text(pick(body, "responseId", "response_id")) or self.response_id
-        self.usage = _usage(pick(body, "usageMetadata", "usage_metadata")) or self.usage
-        self.blocked = _blocked(body) or self.blocked
+        self.model = text(body.get("modelVersion")) or self.model
+        self.response_id = text(body.get("responseId")) or self.response_id
+        self.counts = _counts(body.get("usageMetadata")) or self.counts
+        if "promptFeedback" in body:
+            self.blocked = _blocked(obj(body["promptFeedback"])) or self.blocked
         candidates = [obj(one) for one in items(body.get("candidates"))]
         position = next((i for i, one in enumerate(candidates) if not count(one.get("index"))), None)
         if position is not None:
@@ -132,9 +133,10 @@ class _Fold:
             self.reader.part(part, at or f"{whole}.content.parts", index if at else number)
         self.span = (self.span[0] if self.span else index, index)
         self.place = place(at, *self.span) if at else f"{whole}.content"
-        self.finish = _reason(pick(candidate, "finishReason", "finish_reason")) or self.finish
-        self.why = text(pick(candidate, "finishMessage", "finish_message")) or self.why
-        self.searched = grounding(candidate, f"{at}[{index}]" if at else whole) or self.searched
+        self.finish = _reason(candidate.get("finishReason")) or self.finish
+        self.why = text(candidate.get("finishMessage")) or self.why
+        if "groundingMetadata" in candidate or "urlContextMetadata" in candidate:
+            self.searched = grounding(candidate, f"{at}[{index}]" if at else whole) or self.searched
 
     @property
     def ended(self) -> bool:
@@ -188,28 +190,25 @@ def _reason(value: Any) -> str | None:
     return text(value)
 
 
-def _blocked(body: Mapping[str, Any]) -> str | None:
-    feedback = obj(pick(body, "promptFeedback", "prompt_feedback"))
-    reason = pick(feedback, "blockReason", "block_reason")
+def _blocked(feedback: Mapping[str, Any]) -> str | None:
+    reason = feedback.get("blockReason")
     if not reason or reason == "BLOCK_REASON_UNSPECIFIED":
         return None
-    words = text(pick(feedback, "blockReasonMessage", "block_reason_message"))
+    words = text(feedback.get("blockReasonMessage"))
     return f"{reason}: {words}" if words else str(reason)
 
 
-def _usage(value: Any) -> Usage | None:
-    """Read the counts, which add up to the vendor's total: thoughts are paid as output, results of
-    Google's own tools as input."""
+# They add up to the vendor's total: thoughts are paid as output, results of Google's own tools as input.
+_INPUT: Final = ("promptTokenCount", "toolUsePromptTokenCount")
+_OUTPUT: Final = ("candidatesTokenCount", "thoughtsTokenCount")
+
+
+def _counts(value: Any) -> Mapping[str, Any]:
+    """Give counts that say something; a stream's last ones hold."""
     fields = obj(value)
-    asked, made = (sum(count(pick(fields, *key)) for key in keys) for keys in (_INPUT, _OUTPUT))
+    return fields if any(count(fields.get(key)) for key in _INPUT + _OUTPUT) else {}
+
+
+def _usage(counts: Mapping[str, Any]) -> Usage | None:
+    asked, made = (sum(count(counts.get(key)) for key in keys) for keys in (_INPUT, _OUTPUT))
     return Usage(asked, made) if asked or made else None
-
-
-_INPUT: Final = (
-    ("promptTokenCount", "prompt_token_count"),
-    ("toolUsePromptTokenCount", "tool_use_prompt_token_count"),
-)
-_OUTPUT: Final = (
-    ("candidatesTokenCount", "candidates_token_count"),
-    ("thoughtsTokenCount", "thoughts_token_count"),
-)

@@ -10,14 +10,12 @@ from typing import Any, Final
 
 from abs_replay.decoders.events import Call, Part, Said, Served
 from abs_replay.decoders.fields import items, obj
-from abs_replay.decoders.gemini_parts import pick
 from abs_replay.exact_json import Json
 
 _CHUNKS: Final = {
     "web": "google_search",
     "image": "google_search",
     "retrievedContext": "file_search",
-    "retrieved_context": "file_search",
     "maps": "google_maps",
 }
 
@@ -28,9 +26,9 @@ def grounding(candidate: Mapping[str, Any], at: str) -> list[Served]:
 
 
 def _searches(candidate: Mapping[str, Any], at: str) -> list[Served]:
-    metadata = obj(pick(candidate, "groundingMetadata", "grounding_metadata"))
-    queries = items(pick(metadata, "webSearchQueries", "web_search_queries"))
-    chunks = [chunk for chunk in items(pick(metadata, "groundingChunks", "grounding_chunks")) if obj(chunk)]
+    metadata = obj(candidate.get("groundingMetadata"))
+    queries = items(metadata.get("webSearchQueries"))
+    chunks = [chunk for chunk in items(metadata.get("groundingChunks")) if obj(chunk)]
     found: list[Served] = []
     for name in dict.fromkeys(_CHUNKS.values()):
         asked: Json = {"queries": queries} if name == "google_search" and queries else {}
@@ -45,9 +43,9 @@ def _tool(chunk: Mapping[str, Any]) -> str:
 
 
 def _pages(candidate: Mapping[str, Any], at: str) -> list[Served]:
-    metadata = obj(pick(candidate, "urlContextMetadata", "url_context_metadata"))
-    read = [page for page in items(pick(metadata, "urlMetadata", "url_metadata")) if obj(page)]
-    asked = {"urls": [pick(page, "retrievedUrl", "retrieved_url") for page in read]}
+    metadata = obj(candidate.get("urlContextMetadata"))
+    read = [page for page in items(metadata.get("urlMetadata")) if obj(page)]
+    asked = {"urls": [page.get("retrievedUrl") for page in read]}
     return [Served(Call("url_context", asked, at=at), read, at=at)] if read else []
 
 

@@ -7,11 +7,11 @@ had chunks: neighbouring ones of the model are one message.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from abs_replay import exact_json
 from abs_replay.decoders.answered import attributed
-from abs_replay.decoders.events import Message
+from abs_replay.decoders.events import Message, Said
 from abs_replay.decoders.fields import items, obj, structure, text
 from abs_replay.decoders.gemini_parts import Reader, named, pick
 from abs_replay.decoders.runs import Runs, message
@@ -52,10 +52,14 @@ class _Reading:
         """Read a content's parts; only the model's words may go on from the content before."""
         if role != "assistant" or self.role != role:
             self._end()
+        words = _words(value) if role != "assistant" else None
+        if words:
+            self.found.append(message(role, [Said(words)], at))
+            return
         place = at
         for index, part in enumerate(_parts(value)):
-            result = pick(obj(part), "functionResponse", "function_response")
-            if isinstance(result, dict):
+            result = _response(part)
+            if result is not None:
                 self._end()
                 place = f"{at}.parts[{index}]"
                 self.found.append(_result(result, place))
@@ -83,6 +87,21 @@ def _parts(value: Any) -> Iterator[Any]:
     """Give the parts of a content; a text, and one part without a list, are taken as such, too."""
     parts = value if isinstance(value, str) else obj(value).get("parts", obj(value).get("text"))
     yield from parts if isinstance(parts, list) else [] if parts is None else [parts]
+
+
+def _words(value: Any) -> str | None:
+    """Give the words of a content that holds one text and nothing else, as most do."""
+    parts = obj(value).get("parts")
+    if isinstance(parts, list) and len(parts) == 1 and obj(parts[0]).keys() == {"text"}:
+        return text(parts[0]["text"])
+    return None
+
+
+def _response(part: Any) -> Mapping[str, Any] | None:
+    for key in ("functionResponse", "function_response"):
+        if isinstance(part, dict) and isinstance(part.get(key), dict):
+            return cast(Mapping[str, Any], part[key])
+    return None
 
 
 def _result(fields: Mapping[str, Any], at: str) -> Message:

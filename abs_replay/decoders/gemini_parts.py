@@ -97,6 +97,8 @@ class Reader:
         words = fields.get("text") if fields else value
         if isinstance(words, str):
             self._words(words, fields.get("thought") is True, base, index)
+            if len(fields) == 1:
+                return
         for key, item in fields.items():
             if key not in _BESIDE and item is not None:
                 self._data(key, item, fields.get("thought") is True, base, index)
