@@ -10,14 +10,14 @@ from zlib import crc32
 def frame(payload: object, headers: Mapping[str, str]) -> bytes:
     """Make one frame; a payload that is no bytes is written as JSON."""
     data = payload if isinstance(payload, bytes) else json.dumps(payload, ensure_ascii=False).encode()
-    head = b"".join(_header(name, value.encode()) for name, value in headers.items())
+    head = b"".join(_header(name.encode(), value.encode()) for name, value in headers.items())
     lengths = struct.pack("!II", 16 + len(head) + len(data), len(head))
     checked = lengths + struct.pack("!I", crc32(lengths)) + head + data
     return checked + struct.pack("!I", crc32(checked))
 
 
-def _header(name: str, value: bytes) -> bytes:
-    return bytes([len(name)]) + name.encode() + b"\x07" + struct.pack("!H", len(value)) + value
+def _header(name: bytes, value: bytes) -> bytes:
+    return bytes([len(name)]) + name + b"\x07" + struct.pack("!H", len(value)) + value
 
 
 def event(name: str, payload: object) -> bytes:

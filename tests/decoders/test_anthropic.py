@@ -156,7 +156,9 @@ def test_one_decoder_claims_what_agents_and_gateways_mix(
 
 
 def test_texts_that_citations_split_are_one() -> None:
-    texts = [{"type": "text", "text": words, "citations": []} for words in ("It ", "rained", ".")]
+    texts: list[dict[str, Any]] = [
+        {"type": "text", "text": words, "citations": []} for words in ("It ", "rained", ".")
+    ]
     assert reply(whole(*texts)) == Message("assistant", "It rained.", at="response")
 
 
@@ -535,7 +537,8 @@ def pieces(index: int, block: dict[str, Any], size: int) -> list[dict[str, Any]]
     kind, key = kinds.get(block["type"], ("input_json_delta", "partial_json"))
     whole_block = "input" not in block and block["type"] not in kinds
     text = json.dumps(block["input"]) if "input" in block else block.get(key, "")
-    empty = block if whole_block else block | ({"input": {}} if "input" in block else {key: ""})
+    nothing: dict[str, Any] = {"input": {}} if "input" in block else {key: ""}
+    empty = block if whole_block else block | nothing
     cut = [] if whole_block else [text[at : at + size] for at in range(0, len(text), size)]
     return [opened(index, **empty), *(delta(index, kind, **{key: one}) for one in cut), closed(index)]
 

@@ -5,6 +5,7 @@ decoded to (`decoded`) and the `traces` of them all. `--update-golden` writes th
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,11 @@ from tests import event_frames
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 NAMES = list(DECODERS)
-FRAMES = {"event": event_frames.event, "chunk": event_frames.chunk, "exception": event_frames.exception}
+FRAMES: dict[str, Callable[..., bytes]] = {
+    "event": event_frames.event,
+    "chunk": event_frames.chunk,
+    "exception": event_frames.exception,
+}
 CASES = sorted(path for name in NAMES for path in (FIXTURES / name).glob("*.json"))
 
 
