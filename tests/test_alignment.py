@@ -468,6 +468,14 @@ class TestCallsAndResponses:
         assert statuses(alignment) == [("unmatched", None), ("unmatched", None)]
         assert alignment.places[1].near == "step 2 came closest: it answers a call that no behavior took"
 
+    def test_a_call_is_answered_once(self) -> None:
+        observed = trace(
+            call(call_id="c1"), response(call_id="c1"), response(call_id="c1"), call(call_id="c2")
+        )
+        alignment = align(observed, session(call(), response(), response()))
+        assert statuses(alignment) == [("matched", 1), ("matched", 2), ("unmatched", None)]
+        assert alignment.extra == (3, 4)
+
     def test_any_response_fits_where_the_session_has_no_call_before_it(self) -> None:
         observed = trace(call(call_id="c1"), response(call_id="c1"))
         assert statuses(align(observed, session(response()))) == [("matched", 2)]

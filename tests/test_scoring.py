@@ -99,6 +99,18 @@ class TestIsolation:
         assert [verdict.status for verdict in run.verdicts] == ["error", "passed"]
         assert "RuntimeError: out of luck" in run.verdicts[0].reason
 
+    def test_what_is_nested_too_deep_to_be_judged_is_an_error_and_the_rest_is_run(self) -> None:
+        deep: Json = []
+        for _ in range(100_000):
+            deep = [deep]
+        wanted = session({**INFORMS, "rules": [holds("x")]}, {**INFORMS, "rules": [holds("hello")]})
+        run = evaluate(trace({**WORDS, "content": deep}, WORDS), wanted, {})
+        assert [(verdict.status, verdict.score) for verdict in run.verdicts] == [
+            ("error", None),
+            ("passed", 1.0),
+        ]
+        assert "nested too deep" in run.verdicts[0].reason
+
     def test_an_invalid_rule_is_an_error_at_its_place(self) -> None:
         invalid = Evaluation("behaviors[0].evaluations[0]", holds("x"), invalid="value: must not be empty")
         wanted = Session("s", (Behavior("behaviors[0]", "assistant", "informs", evaluations=(invalid,)),))

@@ -104,6 +104,8 @@ def test_a_part_may_name_a_draft_of_its_own() -> None:
     schema = f'{{"$defs": {{"four": {of_draft_4}}}, "properties": {{"a": {{"$ref": "#/$defs/four"}}}}}}'
     assert violations(schema, '{"a": 1}') == []
     assert violations(schema, '{"a": 1.0}') == ['$.a: expected type "integer", observed 1.0']
+    with pytest.raises(Undecided, match="unknown JSON Schema draft"):
+        violations(schema.replace("draft-04", "draft-03"), '{"a": 1}')
 
 
 def test_an_integer_is_whole_whatever_number_of_python_it_is() -> None:

@@ -4,6 +4,7 @@ import contextlib
 import re
 import time
 import warnings
+from itertools import product
 
 import pytest
 from hypothesis import example, given, settings
@@ -65,6 +66,50 @@ class TestPatterns:
             expected = re.search(pattern, text) is not None
         assert search(pattern, text) is expected
         assert (compiled(pattern).search(text) is not None) is expected
+
+    @pytest.mark.parametrize(
+        "patterns",
+        [
+            r"a  [^a]  (?i:A)  (?i:[^A])  .  (?s:.)  (?i:a(?-i:b))",
+            r"[ab]  [a-c]  [^a-c]  [\w.]  [^\w.]  [\W.]  [^\W.]  [\W\d]  [^\W\D]  [^\W]  [^ab]",
+            # Behind a letter: where such a class comes first, `re` itself searches without the flag.
+            r"\d  \D  \w  \W  \s  \S  (?a:\w)  a(?a:\W)  a(?a:[\W.])  (?a:\d)  (?a:\s)",
+            r"ab|1  (?:a|)b  (a)(b)?  (?:ab){2}  (?:ab){1,}?1  (?:ab){0,1}1  a?+b  (?>a|ab)1",
+            r"(?=a)  (?!a)  (?<=a)b  (?<!a)b  (?!)  (?<=a)(?!1)",
+            r"^b  (?m:^b)  a$  (?m:a$)  \Ab  a\Z  \bb  \Bb  (?a:\bé)  (?a:a\Bé)  \B",
+            r"(a|b)\1  (?i:(a)\1)  (a)?(?(1)b|1)  (a)?(?(1)b)1  (?P<x>a)(?P=x)",
+        ],
+    )
+    def test_every_construct_means_for_both_engines_what_it_means_in_re(self, patterns: str) -> None:
+        texts = [
+            "a",
+            "A",
+            "b",
+            "B",
+            "ab",
+            "ba",
+            "aa",
+            "aA",
+            "1",
+            "a1",
+            "ab1",
+            "abab",
+            "abab1",
+            "é",
+            "aé",
+            "a.",
+            ".",
+            "٣",
+            "_",
+            "b.a",
+        ]
+        for pattern, text in product(
+            patterns.split("  "), ["", *texts, "\x1c", "\n", "a\n", "b\na\n", "a\nb"]
+        ):
+            expected = re.search(pattern, text)
+            found = compiled(pattern).search(text)
+            assert (found and found.span()) == (expected and expected.span()), (pattern, text)
+            assert search(pattern, text) is (expected is not None), (pattern, text)
 
     def test_backreferences_and_lookbehinds_work(self) -> None:
         assert search(r"(?P<x>a|b)-(?P=x)1", "a-b1 b-b1")
