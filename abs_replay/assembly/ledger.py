@@ -124,7 +124,8 @@ class Ledger:
             found = [asked for asked in self.asked if asked.goes_by(message.call_id)]
             if found:
                 return found[-1]
-        open_ = [asked for asked in self.asked if asked.response is None and not asked.call.call_id]
+        # SDKs leave ids out of what they send back (Ollama's), and make them up where there were none.
+        open_ = [a for a in self.asked if a.response is None and not (message.call_id and a.call.call_id)]
         named = [asked for asked in open_ if message.name in (None, asked.call.name)]
         return named[0] if named else None
 

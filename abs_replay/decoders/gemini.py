@@ -136,7 +136,8 @@ class _Fold:
         self.finish = _reason(candidate.get("finishReason")) or self.finish
         self.why = text(candidate.get("finishMessage")) or self.why
         if "groundingMetadata" in candidate or "urlContextMetadata" in candidate:
-            self.searched = grounding(candidate, f"{at}[{index}]" if at else whole) or self.searched
+            where = place(at, index) if at else whole
+            self.searched = grounding(candidate, where, at is not None) or self.searched
 
     @property
     def ended(self) -> bool:

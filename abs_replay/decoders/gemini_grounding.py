@@ -20,9 +20,10 @@ _CHUNKS: Final = {
 }
 
 
-def grounding(candidate: Mapping[str, Any], at: str) -> list[Served]:
-    """Read what a candidate is grounded in; `at` is its place."""
-    return [*_searches(candidate, f"{at}.groundingMetadata"), *_pages(candidate, f"{at}.urlContextMetadata")]
+def grounding(candidate: Mapping[str, Any], at: str, streamed: bool) -> list[Served]:
+    """Read what a candidate is grounded in; `at` is its place, or that of the event which holds it."""
+    searches, pages = ("", "") if streamed else (".groundingMetadata", ".urlContextMetadata")
+    return [*_searches(candidate, at + searches), *_pages(candidate, at + pages)]
 
 
 def _searches(candidate: Mapping[str, Any], at: str) -> list[Served]:

@@ -124,14 +124,15 @@ def _read(runs: Runs, value: Mapping[str, Any], base: str, index: int | None) ->
         runs.said(words, base, index)
     elif words and not isinstance(words, str):
         runs.add(Said(words, place(base, index)))
-    for part in (*_pictures(value, place(base, index)), *_calls(value, base, index)):
+    for part in (*_pictures(value, base, index), *_calls(value, base, index)):
         runs.add(part)
 
 
-def _pictures(value: Mapping[str, Any], at: str) -> Iterator[Part]:
-    for index, data in enumerate(items(value.get("images"))):
+def _pictures(value: Mapping[str, Any], base: str, index: int | None = None) -> Iterator[Part]:
+    for number, data in enumerate(items(value.get("images"))):
+        at = f"{base}.images[{number}]" if index is None else place(base, index)
         if isinstance(data, str):
-            yield Said({"image": media.named(data)}, f"{at}.images[{index}]")
+            yield Said({"image": media.named(data)}, at)
 
 
 def _calls(value: Mapping[str, Any], base: str, index: int | None) -> Iterator[Call]:

@@ -155,7 +155,7 @@ def test_grounding_is_the_result_of_the_call_that_shows_none() -> None:
     assert (served.call.name, served.content, served.at) == (
         "file_search",
         [chunk],
-        "response.events[3].groundingMetadata",
+        "response.events[3]",
     )
     assert words == Said("P", "response.events[2]")
 

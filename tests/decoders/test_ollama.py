@@ -2,12 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from abs_replay.assembly import assemble
 from abs_replay.decoders import DECODERS, decode, ollama
 from abs_replay.decoders.events import Call, Message, Said, Thought, Turn
 from abs_replay.exchange import Body, Channel, Exchange, Request, Response, Role
@@ -90,6 +92,19 @@ def test_results_without_ids_belong_to_the_calls_by_name_then_by_order() -> None
     *_, first, second = turn(exchange(said("x", done=True), {"messages": [*ASKED, echo, *results]})).history
     assert (first.name, first.call_id, first.content) == ("g", None, [1])
     assert (second.name, second.call_id, second.content) == ("f", "1", "x")
+
+
+def test_a_result_without_an_id_answers_the_call_that_had_one() -> None:
+    """The vendor's SDK sends calls back without the ids that the server gave them."""
+    asked = exchange(said("", done=True, tool_calls=[call("f", {"n": 1}, id="call_1")]))
+    echo = {"role": "assistant", "content": "", "tool_calls": [call("f", {"n": 1})]}
+    told = {"messages": [*ASKED, echo, {"role": "tool", "tool_name": "f", "content": "r"}]}
+    after = replace(exchange(said("x", done=True), told), id="y", started_at=1.0)
+    (trace,) = assemble([asked, after])
+    assert [(step.actor, step.target, step.call_id) for step in trace.steps[1:3]] == [
+        ("assistant", "f", "call_1"),
+        ("tool", "f", "call_1"),
+    ]
 
 
 def test_a_picture_is_named() -> None:
