@@ -30,7 +30,6 @@ _TEXTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "apply_patch_call_operation_diff": ("apply_patch_call", ("operation", "diff")),
     "shell_call_command": ("shell_call", ("action", "commands", "[command_index]")),
 }
-_MOST_PARTS: Final = 10_000  # of one item; no real index is larger
 _PART_KINDS: Final = {"text": "output_text", "refusal": "refusal"}
 
 type _Way = tuple[str | int, ...]
@@ -51,8 +50,8 @@ class _Item:
         if self.done or not self.texts:
             return self.shell
         found: dict[str, Any] = dict(self.shell)
-        for way, pieces in self.texts.items():
-            _put(found, way, "".join(pieces))
+        for way in sorted(self.texts):
+            _put(found, way, "".join(self.texts[way]))
         return found
 
     @property
@@ -61,22 +60,24 @@ class _Item:
 
 
 def _put(inner: Any, way: _Way, value: str) -> None:
-    """Put a text into an item. Objects on the way are copied, for they may be shared."""
+    """Put a text into an item. Objects on the way are copied, for they may be shared; a part that is
+    numbered beyond the end of its list is the next one."""
     for name, following in pairwise(way):
-        empty: Any = [] if isinstance(following, int) else {}
-        if isinstance(name, int):
-            inner.extend({} for _ in range(name + 1 - len(inner)))
-            inner[name] = dict(obj(inner[name]))
-        else:
-            known = inner.get(name)
-            inner[name] = type(empty)(known) if isinstance(known, type(empty)) else empty
-        inner = inner[name]
-    last = way[-1]
-    if isinstance(last, int):
-        inner.extend("" for _ in range(last + 1 - len(inner)))
-    inner[last] = value
-    if isinstance(inner, dict) and last in _PART_KINDS:
-        inner.setdefault("type", _PART_KINDS[str(last)])
+        known = inner[name] if isinstance(name, int) and name < len(inner) else None
+        known = known if isinstance(name, int) else inner.get(name)
+        fresh = list(items(known)) if isinstance(following, int) else dict(obj(known))
+        inner = _set(inner, name, fresh)
+    _set(inner, way[-1], value)
+    if isinstance(inner, dict) and way[-1] in _PART_KINDS:
+        inner.setdefault("type", _PART_KINDS[str(way[-1])])
+
+
+def _set(inner: Any, name: str | int, value: Any) -> Any:
+    if isinstance(name, int) and name >= len(inner):
+        inner.append(value)
+    else:
+        inner[name] = value
+    return value
 
 
 @dataclass(slots=True)
@@ -128,7 +129,7 @@ class Streamed:
         )
         slot = tuple(count(body.get(one[1:-1])) if one.startswith("[") else one for one in way)
         piece = body.get("delta" if step == "delta" else _field(way))
-        if isinstance(piece, str) and all(isinstance(one, str) or one < _MOST_PARTS for one in slot):
+        if isinstance(piece, str):
             known = item.texts.setdefault(slot, [])
             if step != "delta":
                 known.clear()  # the whole text
