@@ -22,7 +22,9 @@ keys = st.sampled_from(
         " type text jsonrpc method params result isError structuredContent custom input"
         " function_call refusal"
         " content_block partial_json thinking tool_use_id is_error stop_reason server_name system"
-        " model output toolUse toolResult toolUseId reasoningContent contentBlockIndex start bytes",
+        " model output toolUse toolResult toolUseId reasoningContent contentBlockIndex start bytes"
+        " contents parts functionCall functionResponse candidates finishReason tool_plan"
+        " chat_history event_type",
     )
 )
 words = st.sampled_from(
@@ -68,6 +70,11 @@ requests = st.builds(
             "/model/m/converse-stream",
             "/model/m/invoke",
             "/v1/chat/completions",
+            "/v1/models/m:streamGenerateContent",
+            "/v2/chat",
+            "/v1/chat",
+            "/api/chat",
+            "/api/generate",
             "/mcp",
             "/a/b?c=1&c=%ff",
             "",
