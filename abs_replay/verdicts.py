@@ -42,7 +42,8 @@ class Result(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, though nothing changes one: millions are made, and to freeze it takes five times as long.
+@dataclass(slots=True)
 class Verdict:
     """One evaluation, decided. `evidence` holds the `seq` of the steps that it looked at."""
 

@@ -31,12 +31,14 @@ def _composed(evaluation: Evaluation, context: Context, rule: Rule, *, inverted:
     if not counted:
         return verdict(evaluation, Status.SKIPPED, "every part was skipped", children=children)
     threshold = evaluation.rule.threshold
-    low, high = (_outcome(counted, rule, threshold, undecided, inverted) for undecided in (0.0, 1.0))
+    low = _outcome(counted, rule, threshold, 0.0, inverted)
     status = Status.PASSED if low else Status.FAILED
-    score: float | None = min(_mean(counted, undecided, inverted) for undecided in (0.0, 1.0))
-    if low is not high:
-        undecided = {child.status for child in counted}
-        status, score = next(one for one in UNDECIDED if one in undecided), None
+    score: float | None = _mean(counted, 0.0, inverted)
+    undecided = _undecided(counted)
+    if undecided and low is not _outcome(counted, rule, threshold, 1.0, inverted):
+        status, score = undecided, None
+    elif undecided and inverted:
+        score = _mean(counted, 1.0, inverted)  # the lower of the two
     return verdict(
         evaluation,
         status,
@@ -48,15 +50,19 @@ def _composed(evaluation: Evaluation, context: Context, rule: Rule, *, inverted:
     )
 
 
+def _undecided(parts: Sequence[Verdict]) -> Status | None:
+    statuses = [part.status for part in parts]
+    return next((status for status in UNDECIDED if status in statuses), None)
+
+
 def _outcome(
     parts: Sequence[Verdict], rule: Rule, threshold: float | None, undecided: float, inverted: bool
 ) -> bool:
     """Decide the whole with each undecided part counted as `undecided` (E7)."""
     if threshold is not None:
         return _mean(parts, undecided, inverted) + TOLERANCE >= threshold
-    return rule(
-        [bool(undecided) if part.status in UNDECIDED else part.status is Status.PASSED for part in parts]
-    )
+    passes = undecided > 0
+    return rule([part.status is Status.PASSED or (passes and part.status in UNDECIDED) for part in parts])
 
 
 def _mean(parts: Sequence[Verdict], undecided: float, inverted: bool) -> float:

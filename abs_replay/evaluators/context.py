@@ -13,10 +13,12 @@ from abs_replay.alignment import Alignment, Place, Seen
 from abs_replay.alignment.compatibility import is_call
 from abs_replay.evaluators.blocking import Blocked, inconclusive
 from abs_replay.evaluators.installed import installed
+from abs_replay.evaluators.selectors import Kinds, kinds_of, positions
 from abs_replay.exact_json import Json
 from abs_replay.judgement import Answer, Question
 from abs_replay.predicates import Undecided, arguments_of
 from abs_replay.spec.conditions import Undecidable, holds
+from abs_replay.spec.rules import Selector
 from abs_replay.spec.session import Behavior, Evaluation, Session
 from abs_replay.trace import Step
 from abs_replay.verdicts import Status, StepStatus, Verdict
@@ -36,17 +38,17 @@ def verdict(
     judge: str | None = None,
 ) -> Verdict:
     """Give a verdict at its place; the author's own reason comes before a failure's cause (C6)."""
-    author = evaluation.rule.reason
-    if author and status is Status.FAILED:
-        reason = f"{author} ({reason})"
+    rule = evaluation.rule
+    if status is Status.FAILED and rule.reason:
+        reason = f"{rule.reason} ({reason})"
     return Verdict(
         evaluation.at,
-        evaluation.rule.type,
+        rule.type,
         status,
         reason,
         score,
         threshold,
-        evaluation.rule.blocking,
+        rule.blocking,
         evidence,
         children,
         judge,
@@ -80,6 +82,7 @@ class Context:
     behavior: int | None = None
     questions: dict[str, Question] = field(default_factory=dict)
     blocked: Blocked = field(default_factory=Blocked)
+    _kinds: Kinds | None = None
 
     @property
     def steps(self) -> Sequence[Seen]:
@@ -101,9 +104,16 @@ class Context:
     @property
     def step(self) -> Step:
         """The step that an evaluation of a behavior looks at; `run` makes sure that there is one."""
-        seen = self.seen
-        assert seen is not None
-        return seen.step
+        assert self.behavior is not None
+        position = self.alignment.places[self.behavior].position
+        assert position is not None
+        return self.alignment.seen[position].step
+
+    def selected(self, selector: Selector) -> Sequence[int]:
+        """Give the positions in `steps` that a selector picks, in order (SEMANTICS C1)."""
+        if self._kinds is None:
+            self._kinds = kinds_of(self.steps)
+        return positions(selector, self._kinds, self.session.aliases)
 
     def run(self, evaluation: Evaluation) -> Verdict:
         """Decide one evaluation; nothing it does can keep the others from being run (R4)."""
@@ -113,13 +123,15 @@ class Context:
         except Undecidable as trouble:
             return verdict(evaluation, Status.ERROR, f"`when` can not be decided: {trouble.reason}")
         result = self._without_step(evaluation) or self._evaluated(evaluation)
-        blocked = self.blocked.by(evaluation.rule)
+        blocked = self.blocked.by(evaluation.rule) if result.status is Status.FAILED else None
         return result if blocked is None else inconclusive(result, blocked)
 
     def _without_step(self, evaluation: Evaluation) -> Verdict | None:
         """Decide an evaluation of a behavior that has no step (A10), a composition whole."""
-        place = self.place
-        if place is None or place.position is not None:
+        if self.behavior is None:
+            return None
+        place = self.alignment.places[self.behavior]
+        if place.position is not None:
             return None
         status, score = _FATES[place.status], 0.0 if place.status is not StepStatus.SKIPPED else None
         if status is Status.ERROR:

@@ -1,10 +1,10 @@
 """Evaluators of the whole annotated trace: what happened, how often, in which order (C2 to C4)."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence as Steps
 
-from abs_replay.alignment import Seen
 from abs_replay.evaluators.context import Context, failed, passed
-from abs_replay.evaluators.selectors import named, selected, selects
+from abs_replay.evaluators.selectors import named
 from abs_replay.spec.rules import Count, Eventually, Never, Selector, Sequence, Within
 from abs_replay.spec.session import Evaluation
 from abs_replay.verdicts import Verdict
@@ -17,12 +17,13 @@ def sequence(evaluation: Evaluation, context: Context) -> Verdict:
     found: list[int] = []
     start = 0
     for selector in rule.order:
-        position = next(selected(selector, context.steps, context.session.aliases, start), None)
-        if position is None:
+        positions = context.selected(selector)
+        first = bisect_left(positions, start)
+        if first == len(positions):
             where = f"after step {found[-1]}" if found else "in the trace"
             return failed(evaluation, f"expected {named(selector)} {where}, observed none", *found)
-        found.append(context.steps[position].step.seq)
-        start = position + 1
+        found.append(context.steps[positions[first]].step.seq)
+        start = positions[first] + 1
     return passed(evaluation, f"found in order at steps {_listed(found)}", *found)
 
 
@@ -63,14 +64,14 @@ def within(evaluation: Evaluation, context: Context) -> Verdict:
     """Look for `match` among the steps that follow the first, or every, step that `after` picks (C4)."""
     rule = evaluation.rule
     assert isinstance(rule, Within)
-    steps, aliases = context.steps, context.session.aliases
-    starts = list(selected(rule.after, steps, aliases))
+    steps, starts = context.steps, context.selected(rule.after)
     if not starts:
         return failed(evaluation, f"expected {named(rule.after)} to begin from, observed none")
+    hits = context.selected(rule.match)
     evidence: list[int] = []
     for start in starts if rule.every else starts[:1]:
         evidence.append(steps[start].step.seq)
-        hit = _hit(rule, steps, context, start)
+        hit = _hit(hits, start, rule.max_steps, context)
         if hit is None:
             wanted = f"{named(rule.match)} within {rule.max_steps} steps after step {steps[start].step.seq}"
             return failed(evaluation, f"expected {wanted}, observed none", *evidence)
@@ -78,21 +79,24 @@ def within(evaluation: Evaluation, context: Context) -> Verdict:
     return passed(evaluation, f"{named(rule.match)} within {rule.max_steps} steps", *evidence)
 
 
-def _hit(rule: Within, steps: Steps[Seen], context: Context, start: int) -> int | None:
-    """Find the match in the window; system steps lie in it without being counted (A13)."""
-    counted = 0
-    for position in range(start + 1, len(steps)):
-        if counted == rule.max_steps:
-            return None
-        if selects(rule.match, steps[position], context.session.aliases):
-            return position
-        counted += steps[position].actor != "system"
-    return None
+_SYSTEM = Selector(actor="system")
+
+
+def _hit(hits: Steps[int], start: int, max_steps: int, context: Context) -> int | None:
+    """Find the first hit behind `start`, fewer than `max_steps` steps between, systems' aside (A13)."""
+    first = bisect_right(hits, start)
+    if first == len(hits):
+        return None
+    between = hits[first] - start - 1
+    if between >= max_steps:
+        uncounted = context.selected(_SYSTEM)
+        between -= bisect_left(uncounted, hits[first]) - bisect_right(uncounted, start)
+    return hits[first] if between < max_steps else None
 
 
 def _found(selector: Selector, context: Context) -> list[int]:
-    found = selected(selector, context.steps, context.session.aliases)
-    return [context.steps[position].step.seq for position in found]
+    steps = context.steps
+    return [steps[position].step.seq for position in context.selected(selector)]
 
 
 def _listed(numbers: Steps[int]) -> str:

@@ -21,7 +21,7 @@ class Undecided(Exception):
 
 
 @lru_cache(maxsize=128)
-def normalised(text: str, *, fold: bool) -> str:
+def normalised(text: str, fold: bool) -> str:
     """Bring text into the form in which `contains` compares (SEMANTICS E2)."""
     composed = text if text.isascii() else unicodedata.normalize("NFC", text)
     return composed.casefold() if fold else composed
@@ -30,7 +30,7 @@ def normalised(text: str, *, fold: bool) -> str:
 def contains(text: str, part: str, *, case_sensitive: bool = False) -> bool:
     """Find `part` in `text` after NFC and, unless told otherwise, case folding (SEMANTICS E2)."""
     fold = not case_sensitive
-    return normalised(part, fold=fold) in normalised(text, fold=fold)
+    return normalised(part, fold) in normalised(text, fold)
 
 
 def as_text(content: Json) -> str:
@@ -72,7 +72,8 @@ def shown(value: Json, limit: int = 80) -> str:
     except RecursionError:
         return f"{json_type(value)} nested too deep to show"
     whole = len(value) <= limit if isinstance(value, str) else len(text) <= limit
-    return (text if whole else f"{text[:limit]}…").translate(_LINE_ENDS)
+    text = text if whole else f"{text[:limit]}…"
+    return text.translate(_LINE_ENDS) if "\n" in text or "\r" in text else text
 
 
 # -- JSON values --
