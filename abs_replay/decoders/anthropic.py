@@ -20,7 +20,8 @@ from abs_replay.decoders.failures import failure
 from abs_replay.decoders.fields import fault, obj, parse_or_none, text
 from abs_replay.exchange import Exchange, Role, header
 
-_VERTEX: Final = re.compile(r"/models/([^/:]+):(?:rawPredict|streamRawPredict)$")
+_VERTEX: Final = re.compile(r"/models/(?!count-tokens:)([^/:]+):(?:rawPredict|streamRawPredict)$")
+_NEAR: Final = 4096  # bytes of a stream within which its format shows
 _ELSEWHERE: Final = re.compile(r"/chat/completions$|/(?:converse|invoke)[^/]*$")  # paths of other APIs
 
 
@@ -50,7 +51,7 @@ def _answers_otherwise(exchange: Exchange) -> bool:
     """Say whether an answer has another format's shape: an agent's, or a gateway's that mixes them."""
     content = response_content(exchange)
     if _is_stream(exchange, content):
-        return '"choices"' in content.text[:4096]
+        return b'"choices"' in content.data[:_NEAR]
     body = obj(parse_or_none(content.data))
     return isinstance(body.get("choices"), list) or isinstance(body.get("message"), dict)
 
@@ -58,7 +59,7 @@ def _answers_otherwise(exchange: Exchange) -> bool:
 def _answers_in_blocks(exchange: Exchange) -> bool:
     content = response_content(exchange)
     if _is_stream(exchange, content):
-        return '"message_start"' in content.text[:4096]
+        return b'"message_start"' in content.data[:_NEAR]
     body = obj(parse_or_none(content.data))
     return body.get("type") == "message" and isinstance(body.get("content"), list)
 
@@ -91,7 +92,8 @@ def _answer(exchange: Exchange, content: Content, past: History) -> Answer:
 
 def _is_stream(exchange: Exchange, content: Content) -> bool:
     headers = exchange.response.headers if exchange.response else ()
-    return sse.is_stream(header(headers, "content-type") or "", content.text)
+    start = Content(content.data[:_NEAR]).text
+    return sse.is_stream(header(headers, "content-type") or "", start)
 
 
 def _streamed(content: Content, past: History) -> Answer:

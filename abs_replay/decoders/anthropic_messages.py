@@ -14,8 +14,8 @@ from abs_replay.decoders.fields import items, obj, text
 
 type Reading = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
-_MOST_REMEMBERED, _LONGEST_REMEMBERED = 8192, 16384  # messages, and characters of one
-_READ: Final[dict[tuple[object, ...], tuple[Mapping[str, Any], tuple[Message, ...]]]] = {}
+_MOST_REMEMBERED, _LONGEST_REMEMBERED = 8192, 4096  # messages, and characters of one
+_READ: Final[dict[tuple[str, Reading, str], tuple[Message, ...]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +95,12 @@ def _blocks(content: Any, read: Reading) -> list[Block]:
 
 def _wait(waiting: dict[str, Call], told: Iterable[Message]) -> None:
     """Keep which calls of the vendor's own tools stand without a result."""
-    for part in (part for message in told for part in message.parts):
-        if isinstance(part, Served) and part.call.call_id:
-            waiting.pop(part.call.call_id, None)
-            if not part.answered:
-                waiting[part.call.call_id] = part.call
+    for message in told:
+        for part in message.parts:
+            if isinstance(part, Served) and part.call.call_id:
+                waiting.pop(part.call.call_id, None)
+                if not part.answered:
+                    waiting[part.call.call_id] = part.call
 
 
 def messages(
@@ -138,43 +139,23 @@ def _remembered(
     value: Mapping[str, Any], at: str, read: Reading, waiting: Mapping[str, Call]
 ) -> tuple[Message, ...]:
     """Read a message, or give what was read of its equal: each request repeats its history."""
-    content = value.get("content")
-    ends = [content] if isinstance(content, str) else [*items(content)[:1], *items(content)[-1:]]
-    key = (at, read, *map(_mark, ends))
-    known = _READ.get(key)
-    if known and known[0] == value:
-        return known[1]
+    shown = repr(value)  # tells 1 from true, which compare equal
+    known = _READ.get((at, read, shown))
+    if known is not None:
+        return known
     told = messages(value, at, read, waiting)
-    # Results of the vendor's tools may belong to calls of earlier messages.
-    alone = not any(isinstance(part, Served) for message in told for part in message.parts)
-    if alone and _may_be_remembered(value):
+    if len(shown) <= _LONGEST_REMEMBERED and _stands_alone(shown, told):
         if len(_READ) >= _MOST_REMEMBERED:
             _READ.clear()
-        _READ[key] = value, told
+        _READ[at, read, shown] = told
     return told
 
 
-def _mark(block: Any) -> str:
-    """Give some text by which a block differs from others that stand at its place."""
-    if isinstance(block, str):
-        return block
-    fields = obj(block)
-    fields = obj(fields.get("toolUse")) or obj(fields.get("toolResult")) or fields
-    keys = ("id", "tool_use_id", "toolUseId", "text")
-    return next((found for key in keys if isinstance(found := fields.get(key), str)), "")
+def _stands_alone(shown: str, told: tuple[Message, ...]) -> bool:
+    """Say whether a message is read alike wherever it stands.
 
-
-def _may_be_remembered(value: Any) -> bool:
-    """Say whether a message is short, and holds no numbers: 1 equals true, and each is told as sent."""
-    left, size = [value], 0
-    while left and size <= _LONGEST_REMEMBERED:
-        one = left.pop()
-        if isinstance(one, str):
-            size += len(one)
-        elif isinstance(one, dict):
-            left += [item for key, item in one.items() if key != "is_error"]
-        elif isinstance(one, list):
-            left += one
-        elif one is not None:
-            return False
-    return size <= _LONGEST_REMEMBERED
+    Results of the vendor's tools may belong to calls of earlier messages, and what is shown of a number
+    with a fraction is not all that was sent.
+    """
+    served = any(isinstance(part, Served) for message in told for part in message.parts)
+    return not served and "Decimal(" not in shown

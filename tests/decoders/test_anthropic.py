@@ -124,12 +124,17 @@ def test_the_api_is_known_under_any_prefix(target: str, body: dict[str, str]) ->
     [
         "/v1/messages/count_tokens",
         "/v1/messages/batches",
-        "/v1/models/m:rawPredict",
+        "/v1/publishers/mistralai/models/count-tokens:rawPredict",
         "/v1/threads/t/runs",
     ],
 )
 def test_other_requests_of_the_api_are_no_turns(target: str) -> None:
-    assert decode(exchange({"input_tokens": 3}, target=target)).protocol is None
+    assert decode(exchange({"input_tokens": 3}, target=target, anthropic_version="v")).protocol is None
+
+
+def test_other_models_of_vertex_have_no_version_in_the_body() -> None:
+    target = "/v1/projects/p/publishers/mistralai/models/m:rawPredict"
+    assert decode(exchange({}, target=target)).protocol is None
 
 
 @pytest.mark.parametrize(
