@@ -124,7 +124,7 @@ def transcript(audio: Any) -> str | None:
 
 
 def words(value: Any, at: str, numbered: bool = True) -> tuple[Said | Thought, ...]:
-    """Read an assistant's content. Text that only citations part is one, and thoughts part it.
+    """Read an assistant's content. Neighbouring pieces are one, also where citations lie between.
 
     `numbered` says whether to name parts of a list by their place in it, or all of them `at`.
     """
@@ -137,6 +137,8 @@ def words(value: Any, at: str, numbered: bool = True) -> tuple[Said | Thought, .
         place = f"{at}[{index}]" if numbered else at
         if kind == "text" and isinstance(before, Said) and isinstance(before.content, str):
             found[-1] = Said(before.content + piece, before.at)
+        elif kind == "thought" and isinstance(before, Thought):
+            found[-1] = Thought(before.text + piece, before.at)
         elif kind == "thought":
             found += [Thought(piece, place)] if piece else []
         elif kind != "reference":

@@ -5,9 +5,11 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from abs_replay.decoders import decode, stream_complete
-from abs_replay.decoders.events import Call, Decoded, Message, Turn
+from abs_replay.decoders.events import Call, Decoded, Message, Part, Said, Served, Thought, Turn
 from abs_replay.exact_json import Number
 from abs_replay.exchange import Body, Channel, Exchange, Outcome, Request, Response, Role
 from abs_replay.trace import Usage
@@ -64,6 +66,7 @@ def plain(message: object, **more: object) -> dict[str, Any]:
         "/openai/deployments/gpt-4o/chat/completions?api-version=1",
         "/api/v1/chat/completions",
         "/chat/completions",
+        "/v1/chat/completions/",
     ],
 )
 def test_the_path_is_known_under_any_prefix(target: str) -> None:
@@ -300,3 +303,361 @@ def test_a_message_that_a_history_repeats_is_read_once_and_its_like_is_read_anew
     assert first[0] is second[0]
     assert second[0] is not second[1]
     assert [one.calls[0].arguments for one in read({"n": 1}) + read({"n": True})] == [{"n": 1}, {"n": True}]
+
+
+# -- what servers add to the format -------------------------------------------
+
+
+def parts(answer: object) -> tuple[Part, ...]:
+    reply = turn(answer).reply
+    assert reply is not None
+    return reply.parts
+
+
+@pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
+def test_what_the_model_thinks_is_no_words(key: str) -> None:
+    message = "response.choices[0].message"
+    whole = {"role": "assistant", "content": "yes", key: "hm m"}
+    assert parts(plain(whole)) == (Thought("hm m", f"{message}.{key}"), Said("yes", f"{message}.content"))
+    thoughts: list[dict[str, Any]] = [{key: "hm "}, {key: "m"}]
+    pieces = stream(delta(content=""), *(delta(**thought) for thought in thoughts), delta(content="yes"))
+    assert parts(pieces) == (Thought("hm m", "response.events[1-2]"), Said("yes", "response.events[3]"))
+
+
+def test_thoughts_given_under_several_names_are_thought_once() -> None:
+    details = [
+        {"type": "reasoning.text", "text": "hm"},
+        {"type": "reasoning.summary", "summary": " m"},
+        {"type": "reasoning.encrypted", "data": "e"},
+    ]
+    both = {"content": "yes", "reasoning": "hm m", "reasoning_details": details}
+    assert [part.text for part in parts(plain(both)) if isinstance(part, Thought)] == ["hm m"]
+    alone = {"content": "yes", "reasoning_details": details}
+    assert [part.text for part in parts(plain(alone)) if isinstance(part, Thought)] == ["hm m"]
+    secret = {"content": "yes", "reasoning_details": details[2:], "reasoning": ""}
+    assert parts(plain(secret)) == ()
+
+
+def test_content_in_parts_keeps_thoughts_between_words_and_citations_part_nothing() -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    content = [
+        {"type": "text", "text": "a "},
+        {"type": "reference", "reference_ids": [1]},
+        {"type": "text", "text": "b"},
+        thought,
+        {"type": "text", "text": "c"},
+    ]
+    wanted = [(Said, "a b"), (Thought, "hm"), (Said, "c")]
+    whole = turn(plain({"content": content})).reply
+    pieces = turn(stream(*(delta(content=[piece]) for piece in content))).reply
+    for reply in (whole, pieces):
+        assert reply is not None
+        assert [
+            (type(p), p.content if isinstance(p, Said) else p.text)
+            for p in reply.parts
+            if isinstance(p, Said | Thought)
+        ] == wanted
+        assert reply.content == "a b\nc"
+
+
+def test_pictures_and_other_parts_are_kept_as_structures() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:"}}
+    for answer in (
+        plain({"content": "see", "images": [picture]}),
+        plain({"content": [{"type": "text", "text": "see"}, picture]}),
+        stream(delta(content="see"), delta(images=[picture])),
+    ):
+        reply = turn(answer).reply
+        assert reply is not None
+        assert reply.content == ["see", picture]
+
+
+def test_what_is_said_aloud_is_words() -> None:
+    audio = {"id": "a", "data": "AAAA", "transcript": "Hello"}
+    for answer in (
+        plain({"content": None, "audio": audio}),
+        stream(delta(audio={"id": "a", "transcript": "Hel"}), delta(audio={"transcript": "lo", "data": "A"})),
+    ):
+        found = decode(exchange(answer, headers=EVENTS if isinstance(answer, bytes) else ()))
+        assert found.turn
+        assert found.turn.reply
+        assert found.turn.reply.content == "Hello"
+        assert found.remarks == ("of audio, the transcript is traced",)
+    empty = {"content": "yes", "audio": {"id": "", "data": "", "transcript": ""}}
+    assert decode(exchange(plain(empty))).remarks == ()
+
+
+def test_tools_that_the_server_ran_stand_with_their_results() -> None:
+    tool = {"index": 0, "type": "search", "arguments": '{"query": "q"}', "output": "found"}
+    (served, said) = parts(plain({"content": "yes", "executed_tools": [tool]}))
+    assert isinstance(served, Served)
+    assert (served.call.name, served.call.arguments, served.content) == ("search", {"query": "q"}, "found")
+    pieces = stream(
+        delta(executed_tools=[{**tool, "output": None}]),
+        delta(executed_tools=[{"index": 0, "output": "found"}]),
+        delta(content="yes"),
+    )
+    assert parts(pieces) == (
+        Served(
+            Call("search", {"query": "q"}, None, "response.events[0-1]"), "found", at="response.events[0-1]"
+        ),
+        Said("yes", "response.events[2]"),
+    )
+    assert isinstance(said, Said)
+
+
+def test_what_the_steps_do_not_show_is_remarked() -> None:
+    notes = [{"type": "url_citation"}, {"type": "url_citation"}]
+    beside = {"citations": ["u"], "search_results": [{}, {}]}
+    wanted = (
+        "annotations are not traced: 2 (url_citation)",
+        "citations are not traced: 1",
+        "search_results are not traced: 2",
+    )
+    assert decode(exchange(plain({"content": "x", "annotations": notes}, **beside))).remarks == wanted
+    chunks = [{**delta(content="x", annotations=notes), **beside}, {**delta("stop"), **beside}]
+    assert decode(exchange(stream(*chunks), headers=EVENTS)).remarks == wanted
+
+
+def test_of_several_choices_the_first_is_traced_and_the_others_counted() -> None:
+    chunks = [delta(index=index, content=str(index)) for index in (1, 0, 2)]
+    found = decode(exchange(stream(*chunks), headers=EVENTS))
+    assert found.turn
+    assert found.turn.reply
+    assert found.turn.reply.content == "0"
+    assert found.remarks == ("choice 0 of 3 is traced, the others are alternatives",)
+
+
+@pytest.mark.parametrize(
+    ("finish", "remarks"),
+    [
+        ("stop", ()),
+        ("eos", ()),
+        ("", ()),
+        ("length", ("finish_reason length",)),
+        ("content_filter", ("finish_reason content_filter",)),
+        ("insufficient_system_resource", ("finish_reason insufficient_system_resource",)),
+    ],
+)
+def test_an_answer_that_was_cut_says_so_in_the_vendors_word(finish: str, remarks: tuple[str, ...]) -> None:
+    whole = {"choices": [{"index": 0, "message": {"content": "x"}, "finish_reason": finish}]}
+    assert decode(exchange(whole)).remarks == remarks
+    assert decode(exchange(stream(delta(finish, content="x")), headers=EVENTS)).remarks == remarks
+
+
+# -- identity and place -------------------------------------------------------
+
+
+def test_an_answer_has_its_id_and_azures_first_chunk_has_none() -> None:
+    assert turn(plain({"content": "x"}, id="chatcmpl-1")).response_id == "chatcmpl-1"
+    first: dict[str, Any] = {"id": "", "model": "", "choices": [], "prompt_filter_results": []}
+    found = turn(stream(first, {**delta(content="x"), "id": "chatcmpl-2", "model": "real"}))
+    assert (found.response_id, found.model) == ("chatcmpl-2", "real")
+
+
+def test_azure_names_the_model_in_the_path() -> None:
+    body = Body(json.dumps({"messages": HISTORY}).encode())
+    request = Request("POST", "/openai/deployments/my%20gpt/chat/completions?api-version=1", (), body)
+    found = decode(Exchange("x", Channel(Role.LLM, "m"), 0, request)).turn
+    assert found
+    assert found.model == "my gpt"
+
+
+def test_groqs_usage_stands_in_an_object_of_its_own() -> None:
+    last = {**delta("stop"), "x_groq": {"usage": {"prompt_tokens": 5, "completion_tokens": 2}}}
+    assert turn(stream(delta(content="x"), last)).usage == Usage(5, 2)
+
+
+def test_streamed_parts_name_their_events() -> None:
+    body = stream(
+        "event: ping\ndata:",
+        delta(content=""),
+        delta(content="a"),
+        delta(tool_calls=[{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{"}}]),
+        delta(content="b"),
+        delta(tool_calls=[{"index": 0, "function": {"arguments": "}"}}]),
+        delta("tool_calls"),
+    )
+    reply = turn(body).reply
+    assert reply is not None
+    assert (reply.content, reply.at) == ("ab", "response.events[2-4]")
+    assert [call.at for call in reply.calls] == ["response.events[3-5]"]
+
+
+def test_an_empty_answer_is_one_and_empty_words_beside_calls_are_none() -> None:
+    for answer in (plain({"content": ""}), stream(delta(content=""), delta("stop"))):
+        reply = turn(answer).reply
+        assert reply is not None
+        assert reply.content == ""
+    asked = [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]
+    for answer in (plain({"content": "", "tool_calls": asked}), stream(delta(content="", tool_calls=asked))):
+        reply = turn(answer).reply
+        assert reply is not None
+        assert reply.content is None
+
+
+# -- deltas that are not as the book has them ---------------------------------
+
+
+def test_chunks_may_come_in_a_list() -> None:
+    reply = turn(stream([delta(content="a"), delta(content="b")], delta("stop"))).reply
+    assert reply is not None
+    assert (reply.content, reply.at) == ("ab", "response.events[0]")
+
+
+def test_a_whole_message_at_the_end_repeats_nothing() -> None:
+    asked = [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]
+    whole = {"choices": [{"index": 0, "message": {"content": "ab", "tool_calls": asked}}]}
+    for before in ([], [delta(content="a")], [delta(content="ab", tool_calls=asked)]):
+        reply = turn(stream(*before, whole)).reply
+        assert reply is not None
+        assert (reply.content, len(reply.calls)) == ("ab", 1)
+
+
+def test_whole_calls_under_one_number_are_several() -> None:
+    whole = [
+        {"index": 0, "id": i, "function": {"name": "f", "arguments": f'{{"n":"{i}"}}'}} for i in ("a", "b")
+    ]
+    assert calls(stream(*(delta(tool_calls=[one]) for one in whole))) == [
+        ("a", "f", {"n": "a"}),
+        ("b", "f", {"n": "b"}),
+    ]
+
+
+def test_calls_with_neither_number_nor_id_are_whole() -> None:
+    whole = {"function": {"name": "f", "arguments": "{}"}}
+    assert calls(stream(delta(tool_calls=[whole]), delta(tool_calls=[whole]))) == [(None, "f", {})] * 2
+
+
+def test_arguments_may_come_as_an_object() -> None:
+    assert calls(
+        stream(delta(tool_calls=[{"id": "c", "function": {"name": "f", "arguments": {"a": 1}}}]))
+    ) == [("c", "f", {"a": 1})]
+
+
+def test_fields_written_out_empty_hide_no_call() -> None:
+    empty: dict[str, Any] = {"custom": {"name": "", "input": ""}, "id": "c", "index": 0}
+    function = {"function": {"name": "f", "arguments": '{"a":1}'}}
+    message: dict[str, Any] = {"content": "", "function_call": {"name": "", "arguments": ""}}
+    assert calls(plain({**message, "tool_calls": [{**empty, **function}]})) == [("c", "f", {"a": 1})]
+    assert calls(stream(delta(**message, tool_calls=[{**empty, **function}]))) == [("c", "f", {"a": 1})]
+    custom = {"id": "c", "function": {"name": "", "arguments": ""}, "custom": {"name": "sh", "input": "ls"}}
+    assert calls(plain({"tool_calls": [custom]})) == [("c", "sh", "ls")]
+
+
+# -- errors -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (
+            {
+                "error": {
+                    "message": "bad call",
+                    "code": "tool_use_failed",
+                    "failed_generation": '{"name":\n"f"}',
+                }
+            },
+            'bad call (failed_generation {"name": "f"})',
+        ),
+        (
+            {"error": {"message": "Provider returned error", "metadata": {"raw": "slow down"}}},
+            "Provider returned error (slow down)",
+        ),
+        ([{"error": {"message": "in a list"}}], "in a list"),
+        ({"message": {"detail": [{"msg": "missing"}]}, "error": None}, None),
+    ],
+)
+def test_an_error_tells_what_the_server_quotes_of_its_cause(body: object, error: str | None) -> None:
+    failed = decode(exchange(body, status=400)).turn
+    assert failed
+    assert failed.error
+    if error:
+        assert failed.error == f"HTTP 400: {error}"
+        named = "event: error\n" + stream(body, done=False).decode()
+        found = turn(stream(delta(content="x"), done=False) + named.encode())
+        assert (found.error, found.reply and found.reply.content) == (error, "x")
+
+
+def test_a_choice_may_have_an_error_of_its_own() -> None:
+    choice = {"index": 0, "finish_reason": "error", "error": {"message": "provider died"}}
+    assert turn({"choices": [choice]}).error == "provider died"
+    partly = {"choices": [{**choice, "delta": {"content": ""}}]}
+    found = turn(stream(delta(content="x"), partly))
+    assert (found.error, found.reply and found.reply.content) == ("provider died", "x")
+
+
+# -- answers and their repetition ---------------------------------------------
+
+texts = st.text('ab 先{}[]"\\\n', min_size=1, max_size=6)
+asked_calls = st.builds(
+    lambda i, n, a: {"id": i, "type": "function", "function": {"name": n, "arguments": json.dumps(a)}},
+    st.uuids().map(str),
+    texts,
+    st.dictionaries(texts, texts | st.integers() | st.none(), max_size=2),
+)
+listed = st.lists(
+    st.one_of(
+        texts.map(lambda text: {"type": "text", "text": text}),
+        texts.map(lambda text: {"type": "thinking", "thinking": [{"type": "text", "text": text}]}),
+    ),
+    min_size=1,
+    max_size=4,
+)
+answers = st.fixed_dictionaries(
+    {"role": st.just("assistant"), "content": st.none() | texts | listed},
+    optional={
+        "tool_calls": st.lists(asked_calls, min_size=1, max_size=3),
+        "reasoning_content": texts,
+    },
+)
+
+
+def told(message: Message | None) -> object:
+    assert message is not None
+    asked = [(call.name, call.arguments, call.call_id) for call in message.calls]
+    thought = [part.text for part in message.parts if isinstance(part, Thought)]
+    return message.content, asked, thought
+
+
+@settings(max_examples=60)
+@given(answers)
+def test_an_answer_sent_again_reads_as_it_was_given(answer: dict[str, Any]) -> None:
+    given_ = turn(plain(answer))
+    again = turn(plain({"content": "x"}), messages=[*HISTORY, answer])
+    assert told(again.history[1]) == told(given_.reply)
+
+
+@settings(max_examples=60)
+@given(answers, st.integers(1, 3))
+def test_a_streamed_answer_reads_as_the_plain_one(answer: dict[str, Any], size: int) -> None:
+    assert told(turn(stream(*in_pieces(answer, size), delta("stop"))).reply) == told(
+        turn(plain(answer)).reply
+    )
+
+
+def in_pieces(answer: dict[str, Any], size: int) -> list[dict[str, Any]]:
+    """Stream an answer as servers do: thoughts, then words, then calls."""
+    chunks = [delta(role="assistant", content=None)]
+    chunks += [delta(reasoning_content=piece) for piece in cut(answer.get("reasoning_content", ""), size)]
+    content = answer["content"]
+    if isinstance(content, str):
+        chunks += [delta(content=piece) for piece in cut(content, size)]
+    for part in content if isinstance(content, list) else []:
+        for piece in cut(part.get("text") or part["thinking"][0]["text"], size):
+            inner = [{"type": "text", "text": piece}]
+            chunks.append(
+                delta(content=inner if part["type"] == "text" else [{"type": "thinking", "thinking": inner}])
+            )
+    for index, call in enumerate(answer.get("tool_calls", [])):
+        chunks.append(
+            delta(tool_calls=[{**call, "index": index, "function": {"name": call["function"]["name"]}}])
+        )
+        for piece in cut(call["function"]["arguments"], size):
+            chunks.append(delta(tool_calls=[{"index": index, "function": {"arguments": piece}}]))
+    return chunks
+
+
+def cut(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
