@@ -319,6 +319,16 @@ def test_what_requires_a_skipped_one_is_dropped_one_after_the_other(
 
 
 @settings(deadline=None)
+@given(talkative(), talk())
+@example([wants("a", "b0"), wants("b", "b1", optional=True), wants("a", "b2")], [words("a"), words("ab")])
+@example([wants("a", "b0", optional=True), wants("b", "b1")], [words("b"), words("a")])
+def test_no_two_behaviors_cross(behaviors: list[dict[str, Any]], steps: list[dict[str, Any]]) -> None:
+    places = align(trace(*steps), session(*behaviors)).places
+    positions = [place.position for place in places if place.position is not None]
+    assert positions == sorted(positions)
+
+
+@settings(deadline=None)
 @given(talkative(), TALK)
 def test_an_optional_takes_the_earliest_step_between_its_neighbours(
     behaviors: list[dict[str, Any]], steps: list[dict[str, Any]]

@@ -1,27 +1,35 @@
 """One trace judged by one session: results, policy, isolation (SEMANTICS R1 to R6)."""
 
 import copy
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from abs_replay import scoring
 from abs_replay.evaluators import EVALUATORS
 from abs_replay.evaluators.context import Context
 from abs_replay.exact_json import Json
+from abs_replay.predicates import structured
 from abs_replay.scoring import Policy, evaluate
 from abs_replay.spec.rules import (
     Contains,
     Count,
+    Eventually,
     ExactMatch,
+    Expected,
     Never,
+    Regex,
     Rule,
+    Schema,
     Selector,
     Sequence,
     ToolCall,
+    VariableConsistency,
+    Within,
 )
 from abs_replay.spec.session import UNSET, Behavior, Evaluation, Session
 from abs_replay.trace import Step, Trace
@@ -151,10 +159,11 @@ ARGUMENTS = st.dictionaries(TEXTS, VALUES, max_size=3)
 
 
 def spoken(actor: str, action: str, content: Json) -> dict[str, Any]:
-    rules = [ExactMatch(type="exact_match", value=content)] + (
-        [holds(content)] if isinstance(content, str) else []
-    )
-    return {"actor": actor, "action": action, "content": content, "rules": rules}
+    rules: list[Rule] = [ExactMatch(type="exact_match", value=content)]
+    rules.append(Schema.model_validate({"type": "schema", "schema": {"const": structured(content)}}))
+    if isinstance(content, str):
+        rules += [holds(content), Regex(type="regex", pattern=f"^{re.escape(content)}$")]
+    return {"actor": actor, "action": action, "content": content, "capture": {"v": content}, "rules": rules}
 
 
 def called(target: str, arguments: dict[str, Json], strict: bool) -> dict[str, Any]:
@@ -185,14 +194,33 @@ def played(behaviors: tuple[Behavior, ...]) -> Trace:
 
 @settings(deadline=None)
 @given(SCRIPTS)
+@example(
+    [
+        spoken("user", "says", "é {}"),
+        called("A", {"é": [1, None], "a": {"b": "7"}}, strict=True),
+        spoken("tool", "responds", {"a": [True]}),
+        called("B", {}, strict=False),
+        spoken("assistant", "asks", "{}"),
+    ]
+)
 def test_a_session_played_as_written_passes(script: list[dict[str, Any]]) -> None:
-    actors = [Selector(actor=fields["actor"]) for fields in script]
-    chain = (
-        Sequence(type="sequence", order=tuple(actors)),
-        Count(type="count", match=actors[0], min=1),
+    script = [{**fields, "id": f"b{n}"} for n, fields in enumerate(script)]
+    script = [fields if n == 0 else {**fields, "capture": {}} for n, fields in enumerate(script)]
+    as_written = [Selector(actor=fields["actor"], action=fields["action"]) for fields in script]
+    first, last = as_written[0], as_written[-1]
+    chain: list[Rule] = [
+        Sequence(type="sequence", order=tuple(as_written)),
+        Count(type="count", match=first, min=1, max=len(script)),
+        Eventually(type="eventually", match=last),
         Never(type="never", match=Selector(action="hands_off")),
-    )
-    wanted = session(*script, chain=chain)
+        Expected(type="expected", behavior="b0"),
+    ]
+    if len(script) > 1:
+        chain.append(Within(type="within", after=first, match=last, max_steps=len(script) - 1))
+        chain.append(Expected(type="expected", behavior=f"b{len(script) - 1}", after=first))
+    if script[0].get("capture"):
+        chain.append(VariableConsistency(type="variable_consistency", variable="v"))
+    wanted = session(*script, chain=tuple(chain))
     run = evaluate(played(wanted.behaviors), wanted, {})
     assert run.result is Result.PASSED
     assert [step.step for step in run.steps] == list(range(1, len(script) + 1))

@@ -7,7 +7,7 @@ from functools import lru_cache
 import regex
 
 from abs_replay.exact_json import Json, dumps
-from abs_replay.predicates import Undecided, as_text, shown
+from abs_replay.predicates import Undecided, shown
 from abs_replay.predicates.patterns import TIME_LIMIT
 from abs_replay.spec.references import Part, Reference
 
@@ -27,11 +27,16 @@ def holds(content: Json, value: Json) -> bool:
         return all(holds(content, item) for item in value.values())
     if isinstance(value, list | tuple):
         return all(holds(content, item) for item in value)
-    text, wanted = in_nfc(as_text(content)), in_nfc(as_text(value) if value is not None else "null")
+    text, wanted = _written(content), _written(value)
     if not wanted or _stands_in(text, wanted):
         return True
     # In compact JSON a text stands escaped.
     return not isinstance(content, str) and isinstance(value, str) and _stands_in(text, dumps(wanted)[1:-1])
+
+
+def _written(value: Json) -> str:
+    """Text as it is, everything else, null included, as compact JSON (C5; V1)."""
+    return in_nfc(value if isinstance(value, str) else dumps(value))
 
 
 def _stands_in(text: str, wanted: str) -> bool:

@@ -34,6 +34,9 @@ from abs_replay.spec.references import parse
         ({"id": "A-1"}, {"x": "A-1", "y": 2}, False),
         ({"q": 'say "hi"'}, 'say "hi"', True),
         (None, "x", False),
+        (None, None, True),
+        ({"a": None}, None, True),
+        ("", None, False),
         ("anything", {}, True),
     ],
 )

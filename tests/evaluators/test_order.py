@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from abs_replay.evaluators import EVALUATORS
@@ -40,8 +40,15 @@ def status(rule: Rule, steps: list[dict[str, Any]]) -> str:
     return verdict.status
 
 
+SAID = {"actor": "assistant", "action": "responds", "target": None}
+ASKED = {"actor": "user", "action": "says", "target": None}
+
+
 @settings(deadline=None)
 @given(SELECTORS, STEPS)
+@example(Selector(actor="user"), [])
+@example(Selector(actor="user"), [SAID])
+@example(Selector(actor="user"), [ASKED, SAID, ASKED])
 def test_never_is_count_of_at_most_none(match: Selector, steps: list[dict[str, Any]]) -> None:
     assert status(Never(type="never", match=match), steps) == status(
         Count(type="count", match=match, max=0), steps
@@ -56,13 +63,15 @@ def test_eventually_is_the_opposite_of_never(match: Selector, steps: list[dict[s
 
 
 @settings(deadline=None)
-@given(SELECTORS, STEPS, STEPS)
+@given(SELECTORS, STEPS, STEPS, st.integers(0, 8))
+@example(Selector(actor="assistant"), [SAID], [ASKED, SAID], 0)
+@example(Selector(actor="user"), [ASKED, SAID], [ASKED], 1)
 def test_further_steps_never_undo_eventually(
-    match: Selector, steps: list[dict[str, Any]], more: list[dict[str, Any]]
+    match: Selector, steps: list[dict[str, Any]], more: list[dict[str, Any]], at: int
 ) -> None:
     rule = Eventually(type="eventually", match=match)
     if status(rule, steps) == "passed":
-        assert status(rule, steps + more) == "passed"
+        assert status(rule, [*steps[:at], *more, *steps[at:]]) == "passed"
 
 
 @settings(deadline=None)
