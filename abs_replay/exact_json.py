@@ -6,7 +6,8 @@ came (FORMATS: "numbers stay exact"). Equality is that of SEMANTICS A5: `1 == 1.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any
@@ -26,15 +27,41 @@ class Number(Decimal):
         return number
 
 
-def loads(text: str | bytes) -> Any:
-    """Parse JSON with exact numbers; raises `ValueError` for what is no JSON (NaN included)."""
+class DuplicateKey(ValueError):
+    """An object has a key twice, of which only the last would count; `line` counts from 1."""
+
+    def __init__(self, key: str, line: int) -> None:
+        super().__init__(f"the key {dumps(key)} is there twice in one object")
+        self.line = line
+
+
+class _Twice(Exception):
+    """Some object has a key twice."""
+
+
+class _NoNumber(Exception):
+    """A word for a number that JSON does not have."""
+
+
+def loads(text: str | bytes, *, strict: bool = False) -> Any:
+    """Parse JSON with exact numbers; raises `ValueError` for what is no JSON (NaN included).
+
+    `strict` refuses an object with a key twice, as a `DuplicateKey`.
+    """
     if not isinstance(text, str):
         text = text.decode(json.detect_encoding(text), "surrogatepass")
     # -0 is rare, and plain `int` is twice as fast.
-    decoder = _SIGNED if "-0" in text else _PLAIN
+    signed = "-0" in text
+    decoder = _STRICT[signed] if strict else _SIGNED if signed else _PLAIN
     try:
         return decoder.decode(text)
-    except ArithmeticError:
+    except _Twice:
+        raise next(_duplicates(text)) from None
+    except _NoNumber as word:
+        raise ValueError(f"{word} is no JSON number") from None
+    except json.JSONDecodeError:
+        raise
+    except (ArithmeticError, ValueError):  # ValueError: a whole number of thousands of digits
         raise ValueError("a number is too large") from None
 
 
@@ -45,12 +72,41 @@ def whole(text: str) -> int | Number:
 
 
 def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+    raise _NoNumber(name)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise _Twice
+    return fields
+
+
+_KEY_OR_BRACE = re.compile(r'("(?:[^"\\]|\\.)*+")(\s*+:)?|[{}]')
+
+
+def _duplicates(text: str) -> Iterator[DuplicateKey]:
+    """Find the keys of a JSON text that their objects have already."""
+    objects: list[set[str]] = []
+    for found in _KEY_OR_BRACE.finditer(text):
+        if found[0] == "{":
+            objects.append(set())
+        elif found[0] == "}":
+            objects.pop()
+        elif found[2]:
+            key: str = json.loads(found[1])
+            if key in objects[-1]:
+                yield DuplicateKey(key, text.count("\n", 0, found.start()) + 1)
+            objects[-1].add(key)
 
 
 # Made once: short texts take longer to make a decoder for than to decode.
 _PLAIN = json.JSONDecoder(parse_float=Number, parse_int=int, parse_constant=_refuse)
 _SIGNED = json.JSONDecoder(parse_float=Number, parse_int=whole, parse_constant=_refuse)
+_STRICT = tuple(
+    json.JSONDecoder(parse_float=Number, parse_int=kind, parse_constant=_refuse, object_pairs_hook=_once)
+    for kind in (int, whole)
+)
 
 
 def dumps(value: Json) -> str:

@@ -1,5 +1,6 @@
 """Fields of a JSON file that somebody else wrote: typed, or refused where they stand."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -55,15 +56,19 @@ def number(fields: Mapping[str, Any], key: str, place: Place) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | exact_json.Number):
         raise place.at(key).wrong(f"is {shown(value)}, not a number")
-    if not abs(value) < LARGEST:
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if math.isinf(found):
         raise place.at(key).wrong(f"is {shown(value)}, which is too large")
-    return float(value)
+    return found
 
 
 def typed(value: Any, kind: type, place: Place) -> Any:
     if isinstance(value, bool) or not isinstance(value, kind):
         raise place.wrong(f"is {shown(value)}, not {_KINDS[kind]}")
-    if isinstance(value, int) and not abs(value) < LARGEST:
+    if isinstance(value, int) and abs(value) >= LARGEST:
         raise place.wrong(f"is {shown(value)}, which is too large")
     return value
 

@@ -3,10 +3,12 @@
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping
+from json import JSONDecodeError
 from pathlib import Path
 
 from abs_replay.errors import Problem, SpecError, UsageError
-from abs_replay.exact_json import Json, loads
+from abs_replay.exact_json import DuplicateKey, Json, loads
+from abs_replay.spec.places import MOST_PROBLEMS
 
 type Row = dict[str, Json]
 
@@ -26,6 +28,8 @@ def read_rows(file: Path) -> tuple[Row, ...]:
             rows.append(dict(value))
         else:
             problems.append(Problem(value, str(file), line))
+        if len(problems) == MOST_PROBLEMS:
+            break
     if not rows and not problems:
         problems.append(Problem("holds no rows", str(file)))
     if problems:
@@ -47,34 +51,36 @@ type _Read = Iterator[tuple[int, Mapping[str, Json] | str]]
 
 
 def _json(text: str) -> _Read:
-    value = _parsed(text)
-    if isinstance(value, str):
-        yield 1, value
-    elif not isinstance(value[0], list):
+    try:
+        value = loads(text, strict=True)
+    except (ValueError, RecursionError) as error:
+        yield _no_json(error)
+        return
+    if not isinstance(value, list):
         yield 1, "a .json dataset is a list of objects"
-    else:
-        for index, row in enumerate(value[0]):
-            yield 1, row if isinstance(row, Mapping) else f"item {index} of the list is no object"
+        return
+    for index, row in enumerate(value):
+        yield 1, row if isinstance(row, Mapping) else f"item {index} of the list is no object"
 
 
 def _jsonl(text: str) -> _Read:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
-        value = _parsed(line)
-        if isinstance(value, str):
-            yield number, value
+        try:
+            value = loads(line, strict=True)
+        except (ValueError, RecursionError) as error:
+            yield number, _no_json(error)[1]
         else:
-            yield number, value[0] if isinstance(value[0], Mapping) else "a row is an object"
+            yield number, value if isinstance(value, Mapping) else "a row is an object"
 
 
-def _parsed(text: str) -> tuple[Json] | str:
-    try:
-        return (loads(text),)
-    except (ValueError, ArithmeticError) as error:
-        return f"no valid JSON: {error}"
-    except RecursionError:
-        return "no valid JSON: nested too deeply"
+def _no_json(error: ValueError | RecursionError) -> tuple[int, str]:
+    """What is wrong with a JSON text, and in which line of it, from 1."""
+    if isinstance(error, JSONDecodeError):
+        return error.lineno, f"no valid JSON: {error.msg}, column {error.colno}"
+    reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    return error.line if isinstance(error, DuplicateKey) else 1, f"no valid JSON: {reason}"
 
 
 def _csv(text: str) -> _Read:

@@ -1,14 +1,16 @@
 """Session documents from files: read, checked, expanded; every problem of every file at once."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from abs_replay.errors import Problem, SpecError, UsageError
 from abs_replay.spec import fragments, rule_checks, session_checks
 from abs_replay.spec.checks import Checks, only_lends
 from abs_replay.spec.configuration import Configuration
-from abs_replay.spec.places import Document, Reporter
+from abs_replay.spec.places import MOST_PROBLEMS, Document, Reporter, TooMany
 from abs_replay.spec.variables import Dataset, Template
 from abs_replay.spec.yaml_nodes import LARGEST, read
 
@@ -74,12 +76,21 @@ def _load_file(file: Path, configuration: Configuration, loaded: _Loaded) -> Non
     except (OSError, ValueError) as error:
         raise _unreadable(file, error) from None
     of_file = _Loaded(problems=list(parsed.problems))
-    known = {(problem.line, problem.path) for problem in parsed.problems}
-    _check(parsed.documents, configuration, of_file, str(file))
-    problems = [p for p in of_file.problems if p in parsed.problems or (p.line, p.path) not in known]
-    loaded.problems += sorted(dict.fromkeys(problems), key=lambda problem: problem.line or 0)
+    with suppress(TooMany):
+        _check(parsed.documents, configuration, of_file, str(file))
+    loaded.problems += _told(parsed.problems, of_file.problems[len(parsed.problems) :], str(file))
     loaded.warnings += of_file.warnings
     loaded.sessions += of_file.sessions
+
+
+def _told(of_yaml: Sequence[Problem], of_format: Sequence[Problem], file: str) -> list[Problem]:
+    """The problems of a file by line: one a place, what is wrong with its YAML first."""
+    known = {(problem.line, problem.path) for problem in of_yaml}
+    others = [problem for problem in of_format if (problem.line, problem.path) not in known]
+    found = sorted(dict.fromkeys((*of_yaml, *others)), key=lambda problem: problem.line or 0)
+    if len(found) >= MOST_PROBLEMS:
+        found[MOST_PROBLEMS - 1 :] = [Problem("and more: mend what is told so far", file)]
+    return found
 
 
 def _check(documents: Sequence[Document], configuration: Configuration, loaded: _Loaded, file: str) -> None:
@@ -114,7 +125,12 @@ def _session(
     expansion.check(list(own.values()))
     evaluations = fragments.entries(document, ("evaluations",), value.get("evaluations"))
     loaded.problems += expansion.problems
-    loaded.problems += session_checks.problems(behaviors, evaluations, configuration.aliases)
+    if len(behaviors) > fragments.MOST_BEHAVIORS:
+        message = f"more than {fragments.MOST_BEHAVIORS} behaviors: divide the session"
+        loaded.problems.append(document.problem(("behaviors",), message))
+        return expansion.visited
+    found = session_checks.problems(behaviors, evaluations, configuration.aliases)
+    loaded.problems += islice(found, MOST_PROBLEMS)
     if not loaded.problems:
         template = _template(document, value, behaviors, evaluations, configuration)
         loaded.sessions.append(template)

@@ -9,6 +9,8 @@ from abs_replay.exact_json import Json
 
 type Path = tuple[str | int, ...]
 
+MOST_PROBLEMS = 1000  # of a file
+
 
 @dataclass(slots=True)
 class Node:
@@ -78,9 +80,19 @@ def written(path: Path, index: int = 0) -> str:
     return text.removeprefix(".")
 
 
+_LONGEST_WORD = 100  # characters; comparing takes time by their square
+_MOST_COMPARED = 100
+_MOST_LISTED = 20
+
+
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that was probably meant."""
-    found = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    if len(word) > _LONGEST_WORD:
+        return None
+    words = [one for one in known if len(one) <= _LONGEST_WORD]
+    if len(words) > _MOST_COMPARED:
+        words = [one for one in words if one[:1] == word[:1]][:_MOST_COMPARED]
+    found = get_close_matches(word, words, n=1, cutoff=0.6)
     return found[0] if found else None
 
 
@@ -89,19 +101,29 @@ def meant(word: str, known: Sequence[str]) -> str:
     near = nearest(word, known)
     if near:
         return f"did you mean `{near}`?"
-    return f"known: {', '.join(known)}" if known else "none is known here"
+    more = f" and {len(known) - _MOST_LISTED} more" if len(known) > _MOST_LISTED else ""
+    return f"known: {', '.join(known[:_MOST_LISTED])}{more}" if known else "none is known here"
+
+
+class TooMany(Exception):
+    """So much is wrong in one file that nobody would read on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """Collects what is wrong, and what has no effect, in one document."""
+    """Collects what is wrong, and what has no effect, in one document; raises `TooMany` at some point."""
 
     document: Document
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
 
     def problem(self, path: Path, message: str) -> None:
-        self.problems.append(self.document.problem(path, message))
+        self._add(self.problems, path, message)
 
     def warning(self, path: Path, message: str) -> None:
-        self.warnings.append(self.document.problem(path, message))
+        self._add(self.warnings, path, message)
+
+    def _add(self, found: list[Problem], path: Path, message: str) -> None:
+        if len(found) >= MOST_PROBLEMS:
+            raise TooMany
+        found.append(self.document.problem(path, message))

@@ -1,7 +1,7 @@
 """What `abs run` plays: each session, once for each row of its data; known before anything is sent."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from abs_replay.errors import Problem, SpecError
@@ -36,20 +36,25 @@ def plan(
     line of the user that has no words, two sessions of one name.
     """
     parts: list[Part] = []
-    problems = dict.fromkeys(_twins(templates))
+    problems: dict[Problem, int | None] = dict.fromkeys(_twins(templates))  # and the first row with it
     for template in templates:
-        problems.update(dict.fromkeys(_wordless(template)))
+        problems |= dict.fromkeys(_wordless(template))
         for number, row in rows(template, filters).items():
             try:
                 session = template.resolve(Sources(row, variables or {}, environment or {}))
             except SpecError as error:
-                problems.update(dict.fromkeys(error.problems))
+                for problem in error.problems:
+                    problems.setdefault(problem, number)
                 continue
             used = variables_used(template, variables or {}, environment or {})
             parts.append(Part(template, session, number, template.bindings(row), used))
     if problems:
-        raise SpecError(tuple(problems))
+        raise SpecError([_in_row(problem, row) for problem, row in problems.items()])
     return tuple(parts)
+
+
+def _in_row(problem: Problem, row: int | None) -> Problem:
+    return problem if row is None else replace(problem, message=f"{problem.message} (in row {row}, from 0)")
 
 
 def _twins(templates: Sequence[Template]) -> list[Problem]:

@@ -222,9 +222,13 @@ def pattern_problems(pattern: Json, pending: Pending, path: Path) -> Found:
     if not isinstance(pattern, str):
         return
     stand_ins = _STAND_INS if pending is at_load else ("",)
-    reasons = [_compile(_pattern_with(pattern, s) if s else pattern) for s in stand_ins]
-    if all(reasons):
-        yield path, f"no valid pattern: {reasons[0]}"
+    reasons: list[str] = []
+    for stand_in in stand_ins:
+        reason = _compile(_pattern_with(pattern, stand_in) if stand_in else pattern)
+        if reason is None:
+            return
+        reasons.append(reason)
+    yield path, f"no valid pattern: {reasons[0]}"
 
 
 def _pattern_with(pattern: str, stand_in: str) -> str:

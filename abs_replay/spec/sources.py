@@ -10,6 +10,9 @@ from abs_replay.spec.references import is_name
 
 PREFIX = "ABS_VAR_"
 ENVIRONMENT = "the environment"
+# What all references of a session may come to: captures that repeat each other double at every line.
+MOST_RESOLVED = 16 * 1024 * 1024  # characters
+_OF_A_VALUE = 64  # characters that a value other than text counts for
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,31 @@ def _walk(value: Json, rest: Sequence[str]) -> object:
         else:
             return _NOTHING
     return value
+
+
+class TooLarge(Exception):
+    """References multiply what they stand for."""
+
+
+class Allowance:
+    """How much the references of one session may still come to."""
+
+    def __init__(self) -> None:
+        self._left = MOST_RESOLVED
+
+    def take(self, value: Json) -> None:
+        """Count a value that is about to be written once more; raises `TooLarge`."""
+        waiting = [value]
+        while waiting:
+            one = waiting.pop()
+            self._left -= len(one) if isinstance(one, str) else _OF_A_VALUE
+            if self._left < 0:
+                limit = f"{MOST_RESOLVED >> 20} MiB"
+                raise TooLarge(f"the values of its references come to more than {limit}: capture less")
+            if isinstance(one, Mapping):
+                waiting += one.values()
+            elif isinstance(one, list | tuple):
+                waiting += one
 
 
 def _list(names: Collection[str]) -> str:

@@ -13,7 +13,16 @@ from abs_replay.spec.fragments import Placed
 from abs_replay.spec.listing import Listing, behavior_references, evaluation_references, without_x
 from abs_replay.spec.places import Document, Path
 from abs_replay.spec.session import UNSET, Behavior, Evaluation, Session
-from abs_replay.spec.sources import Capture, Missing, Scope, Sources, outside, parse_variables
+from abs_replay.spec.sources import (
+    Allowance,
+    Capture,
+    Missing,
+    Scope,
+    Sources,
+    TooLarge,
+    outside,
+    parse_variables,
+)
 from abs_replay.spec.templates import Mode
 
 __all__ = ["Dataset", "Sources", "Template", "parse_variables"]
@@ -73,22 +82,15 @@ class Template:
 
     def known_problems(self) -> list[Problem]:
         """What D7 says of values that are known before any run, as captures give them (V2)."""
-        known = _Known(self, Sources())
         try:
-            known.session()
+            _Known(self, Sources()).session()
         except SpecError as error:
             return list(error.problems)
-        except RecursionError:
-            return []  # `resolve` says so
         return []
 
     def resolve(self, sources: Sources) -> Session:
         """Give the session with these values; raises `SpecError` with every reference without one (V3)."""
-        try:
-            return _Resolution(self, sources).session()
-        except RecursionError:
-            message = "the value of a reference is nested too deeply"
-            raise SpecError([self.document.problem((), message)]) from None
+        return _Resolution(self, sources).session()
 
 
 def _found(scope: Scope, name: str) -> list[Json]:
@@ -107,8 +109,18 @@ class _Resolution:
         self._adapters = {*rule_checks.ADAPTERS, *template.configuration.adapters}
         self._captures: tuple[Capture, ...] = ()
         self._problems: list[Problem] = []
+        self.allowance = Allowance()
 
     def session(self) -> Session:
+        try:
+            return self._session()
+        except RecursionError:
+            message = "the value of a reference is nested too deeply"
+        except TooLarge as error:
+            message = str(error)
+        raise SpecError([self._template.document.problem((), message)])
+
+    def _session(self) -> Session:
         template = self._template
         behaviors = tuple(
             self._behavior(f"behaviors[{index}]", placed) for index, placed in enumerate(template.behaviors)
@@ -253,12 +265,18 @@ class _Visit:
         self.values: dict[str, Json] = {}
 
     def __call__(self, path: Path, text: str, mode: Mode) -> Json:
+        missing: set[str] = set()
+
         def look_up(name: str) -> Json:
-            try:
-                self.values[name] = self._scope.look_up(name)
-            except Missing as missing:
-                self._run.missing(self._placed.problem((*self._path, *path), str(missing)))
-                return text
+            if name not in self.values and name not in missing:
+                try:
+                    self.values[name] = self._scope.look_up(name)
+                except Missing as message:
+                    missing.add(name)
+                    self._run.missing(self._placed.problem((*self._path, *path), str(message)))
+            if name in missing:
+                return f"{{{{{name}}}}}"
+            self._run.allowance.take(self.values[name])
             return self.values[name]
 
         if mode is Mode.PATTERN:

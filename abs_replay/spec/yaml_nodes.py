@@ -17,7 +17,8 @@ from abs_replay.spec.places import Document, Entry, Node, Path, written
 from abs_replay.spec.yaml_text import Stand, decode
 
 DEEPEST = 100
-LARGEST = 4 * 1024 * 1024  # bytes; a second or two to read
+LARGEST = 4 * 1024 * 1024  # bytes
+MOST_VALUES = 200_000  # keys included; a second or two to read
 MOST_BY_ALIASES = 100_000  # values
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -90,10 +91,14 @@ class _Composer:
         self._stack: list[tuple[Node, Node | None]] = []  # open collections, each with a key that waits
         self._anchors: dict[str, Node] = {}
         self._by_aliases = 0
+        self._events = 0
 
     def take(self, event: yaml.Event) -> Node | None:
         """Take one event; give a document's root when it is complete."""
         line = _line(event.start_mark)
+        self._events += not isinstance(event, yaml.CollectionEndEvent)
+        if self._events > MOST_VALUES:
+            raise _Fatal(f"more than {MOST_VALUES} values: split the file", line)
         match event:
             case yaml.DocumentStartEvent():
                 self._anchors.clear()
@@ -126,11 +131,11 @@ class _Composer:
         line = _line(mark)
         if mark is None or self._lines[line - 1][: mark.column].strip():
             return line
-        for above in range(line - 1, 0, -1):
-            content = re.sub(r"(^|\s)#.*", "", self._lines[above - 1]).strip()
-            if content:
-                return above if content.endswith("-") else line
-        return line
+        # The item's dash is there: without it, this were no list.
+        above = line - 1
+        while not (content := self._lines[above - 1].strip()) or content.startswith("#"):
+            above -= 1
+        return above if re.sub(r"\s#.*", "", content).endswith("-") else line
 
     def _name(self, event: yaml.NodeEvent, node: Node) -> None:
         if event.anchor:

@@ -66,7 +66,7 @@ def _number(text: str) -> Json:
         return whole(text)
     for form, base in _BASES:
         if form.fullmatch(text):
-            return int(text[2:], base)
+            return whole(str(int(text[2:], base)))  # one that could not be written is too large
     found = _FRACTION.fullmatch(text)
     return Number(_as_json(*found.groups(""))) if found else text
 

@@ -19,7 +19,9 @@ from abs_replay.trace import Branch, Source, Step, Trace, Usage, Visibility
 scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 exact = st.decimals(allow_nan=False, allow_infinity=False, places=3).map(lambda d: Number(str(d)))
 values = st.recursive(
-    scalars | exact, lambda v: st.lists(v, max_size=3) | st.dictionaries(st.text(max_size=4), v, max_size=3)
+    scalars | exact,
+    lambda v: st.lists(v, max_size=3) | st.dictionaries(st.text(max_size=4), v, max_size=3),
+    max_leaves=6,
 )
 times = st.none() | st.floats(allow_nan=False, allow_infinity=False)
 words = st.none() | st.text(max_size=8)
@@ -49,7 +51,7 @@ def steps(seq: int) -> st.SearchStrategy[Step]:
 traces = st.builds(
     Trace,
     id=st.text(min_size=1, max_size=8),
-    steps=st.integers(1, 4).flatmap(lambda n: st.tuples(*(steps(i) for i in range(1, n + 1)))),
+    steps=st.integers(1, 2).flatmap(lambda n: st.tuples(*(steps(i) for i in range(1, n + 1)))),
     session=words,
     recording=words,
     started_at=times,
@@ -60,7 +62,7 @@ traces = st.builds(
 )
 
 
-@given(st.lists(traces, min_size=1, max_size=3))
+@given(st.lists(traces, min_size=1, max_size=2))
 def test_what_is_written_is_read_back_the_same(tmp_path_factory: Any, wanted: list[Trace]) -> None:
     path = tmp_path_factory.mktemp("t") / "many.trace.jsonl"
     path.write_bytes(trace_file.write(wanted).encode())
