@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from abs_replay import importers
+from abs_replay.assembly import assemble
 from abs_replay.decoders import DECODERS, aws_events, decode
 from abs_replay.decoders.events import Decoded, Message, Served, Thought
 from abs_replay.exchange import Body, Channel, Exchange, Request, Response, Role
@@ -151,6 +152,26 @@ def test_a_paused_turn_is_resumed(corpus: Path) -> None:
         part for part in (*first.turn.reply.parts, *second.turn.reply.parts) if isinstance(part, Served)
     ]
     assert len({part.call.call_id for part in served}) == 15
+
+
+@pytest.mark.parametrize(
+    ("name", "conversations"),
+    [
+        ("test_pause_turn_web_search_streaming_vcr.yaml", 1),
+        ("test_agent_loop_streaming[[]v1].yaml.gz", 1),
+        ("test_anthropic_mcp_servers.yaml", 1),
+        ("test_anthropic_compaction_end_to_end.yaml", 1),
+        ("test_tool_search_eval[[]anthropic].yaml", 4),
+    ],
+)
+def test_requests_that_repeat_a_history_are_one_conversation(
+    corpus: Path, name: str, conversations: int
+) -> None:
+    found = exchanges(file(corpus, name))
+    dated = [replace(one, id=f"x{i}", started_at=float(i)) for i, one in enumerate(found)]
+    traces = assemble(dated)
+    assert len(traces) == conversations
+    assert all(trace.steps[-1].action == "responds" for trace in traces)
 
 
 def test_a_compacted_answer_is_remarked(corpus: Path) -> None:
