@@ -18,7 +18,7 @@ from abs_replay.decoders.openai_api import error_words
 _LAST: Final = ("completed", "incomplete", "failed", "cancelled", "done")
 # Where a delta's text belongs: the kind of item that it tells of, and the way to the text in it. A name
 # in brackets numbers the parts of a list, and the last name is that of the text.
-_TEXTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+TEXTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "output_text": ("message", ("content", "[content_index]", "text")),
     "refusal": ("message", ("content", "[content_index]", "refusal")),
     "reasoning_text": ("reasoning", ("content", "[content_index]", "text")),
@@ -121,7 +121,7 @@ class Streamed:
             item.shell, item.done = body["item"], name == "output_item.done"
             return
         stem, _, step = name.rpartition(".")
-        kind, way = _TEXTS.get(stem, ("", ()))
+        kind, way = TEXTS.get(stem, ("", ()))
         if not kind:
             return
         item.shell = item.shell or (

@@ -24,14 +24,16 @@ keys = st.sampled_from(
         " content_block partial_json thinking tool_use_id is_error stop_reason server_name system"
         " model output toolUse toolResult toolUseId reasoningContent contentBlockIndex start bytes"
         " contents parts functionCall functionResponse candidates finishReason tool_plan"
-        " chat_history event_type",
+        " chat_history event_type"
+        " item response output_index summary action status outputs call_id reasoning reasoning_content",
     )
 )
 words = st.sampled_from(
     re.findall(
         r"\S+",
         "user assistant tool system 2.0 tools/call initialize error text custom thinking"
-        " tool_use tool_result {} [1] null",
+        " tool_use tool_result {} [1] null"
+        " response.output_item.added response.output_text.delta response.completed mcp_call compaction",
     )
 )
 scalars = (
@@ -70,6 +72,8 @@ requests = st.builds(
             "/model/m/converse-stream",
             "/model/m/invoke",
             "/v1/chat/completions",
+            "/v1/responses",
+            "/v1/responses/resp_1",
             "/v1/models/m:streamGenerateContent",
             "/v2/chat",
             "/v1/chat",

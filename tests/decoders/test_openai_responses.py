@@ -1,14 +1,17 @@
 """OpenAI's Responses API: every kind of item, plain and streamed, and the traps that servers set."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from abs_replay.decoders import decode
+from abs_replay.decoders import decode, openai_responses
 from abs_replay.decoders.events import Call, Decoded, Message, Part, Said, Served, Thought, Turn
+from abs_replay.decoders.responses_stream import TEXTS
+from abs_replay.decoders.responses_tools import KNOWN
 from abs_replay.exchange import Body, Channel, Exchange, Request, Response, Role
 from abs_replay.trace import Usage
 
@@ -841,6 +844,49 @@ def test_a_streamed_answer_reads_as_the_plain_one(output: list[dict[str, Any]]) 
 
 def _calls(one: Message) -> list[tuple[str, object, str | None]]:
     return [(call.name, call.arguments, call.call_id) for call in one.calls]
+
+
+junk = st.recursive(
+    st.none() | st.booleans() | st.integers(-1, 2) | st.sampled_from(["", "x", "{}", "failed", "server"]),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["text", "type", "id"]), inner)
+    ),
+    max_leaves=4,
+)
+kinds = st.sampled_from([*KNOWN, "message", "reasoning", "shell_call_output", "mcp_list_tools", "compaction"])
+fields = st.sampled_from(
+    re.findall(
+        r"\S+",
+        "id role content summary call_id name arguments input action actions operation queries results code"
+        " outputs output result error status server_label tools execution environment",
+    )
+)
+wrong_items = junk | st.builds(lambda kind, of: {**of, "type": kind}, kinds, st.dictionaries(fields, junk))
+wrong_events = st.builds(
+    lambda name, of: {**of, "type": f"response.{name}"},
+    st.sampled_from(["output_item.added", "output_item.done", "completed", "failed", "created"])
+    | st.builds(
+        lambda name, step: name + step, st.sampled_from([*TEXTS]), st.sampled_from([".delta", ".done"])
+    ),
+    st.fixed_dictionaries(
+        {"output_index": st.integers(0, 2)},
+        optional={
+            "item": wrong_items,
+            "delta": junk,
+            "content_index": junk,
+            "response": st.fixed_dictionaries({"output": st.lists(wrong_items, max_size=3)}) | junk,
+        },
+    ),
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(wrong_items, max_size=5), st.lists(wrong_events, max_size=6))
+def test_no_item_and_no_event_is_too_strange(values: list[object], events: list[object]) -> None:
+    # The decoder itself, not `decode`, which would turn a fault into a reason.
+    for answer in (response(*values), stream(*events)):
+        for asked in (values, []):
+            assert openai_responses.decode(exchange(answer, asked)).turn
 
 
 def test_answers_repeated_without_ids_stay_apart_and_those_with_ids_are_one() -> None:
