@@ -1,4 +1,4 @@
-"""Evaluators and report formats of another installed package work; a broken one is told in a line."""
+"""What another installed package adds by entry point works; a broken one is told in a line."""
 
 import json
 import sys
@@ -81,6 +81,72 @@ class Breaks:
     def render(report):
         raise KeyError("first\\nsecond")
 '''
+READERS = """
+from abs_replay.decoders import Decoded, Message, Turn
+from abs_replay.exchange import Body, Request, Response
+from abs_replay.exchange import Exchange
+from abs_replay.importers import UNPLACED, Imported
+from abs_replay.trace import Step, Trace
+
+
+class Lines:
+    @staticmethod
+    def recognises(source):
+        return source.name.endswith(".acme")
+
+    @staticmethod
+    def read(source):
+        asked, told = source.need_text().split("\\n")[:2]
+        request = Request("POST", "/acme", body=Body(asked.encode()), host="acme.example")
+        answer = Response(200, body=Body(told.encode()))
+        return Imported((Exchange("", UNPLACED, 1.0, request, answer),), remarks=("read by acme",))
+
+
+class Words(Lines):
+    @staticmethod
+    def read(source):
+        step = Step(1, "user", "says", content=source.need_text().strip())
+        return Imported(traces=(Trace("t-1", (step,)),))
+
+
+class Raises(Lines):
+    @staticmethod
+    def read(source):
+        raise KeyError("first\\nsecond")
+
+
+class Asks(Raises):
+    @staticmethod
+    def recognises(source):
+        raise RuntimeError("out of order")
+
+
+class GivesNone(Lines):
+    @staticmethod
+    def read(source):
+        return None
+
+
+class NoReader:
+    pass
+
+
+class Acme:
+    @staticmethod
+    def claims(exchange):
+        return exchange.request.path == "/acme"
+
+    @staticmethod
+    def decode(exchange):
+        history = (Message("user", exchange.request.body.data.decode()),)
+        return Decoded("acme", Turn(history, Message("assistant", exchange.response.body.data.decode())))
+
+
+class Faulty(Acme):
+    @staticmethod
+    def decode(exchange):
+        raise RuntimeError("out of order")
+"""
 POINTS = {
     "abs_replay.evaluators": {
         "words": "extra_checks:WordCount",
@@ -285,3 +351,126 @@ def test_packages_are_not_looked_at_for_what_is_built_in(abs_: Abs) -> None:
     plugins._scan.cache_clear()
     abs_(*GRADE, "--format", "json")
     assert plugins._scan.cache_info().misses == 0
+
+
+def readers(install: Install, *, importer: str | None = None, decoder: str | None = None) -> None:
+    """Install a package with an importer, a decoder, or both."""
+    points = {"abs_replay.importers": importer, "abs_replay.decoders": decoder}
+    of = {group: {"acme": f"extra_readers:{name}"} for group, name in points.items() if name}
+    install("extra_readers", of, READERS)
+    Path("x.acme").write_text("Where is it?\nOn its way.\n")
+
+
+@pytest.fixture
+def fresh_readers() -> Iterator[None]:
+    yield
+    sys.modules.pop("extra_readers", None)
+
+
+def test_a_file_is_read_by_an_importer_of_another_package(
+    abs_: Abs, install: Install, fresh_readers: None
+) -> None:
+    readers(install, importer="Lines")
+    status, out, err = abs_("import", "x.acme")
+    assert (status, err) == (0, "")
+    assert out == "x.acme: acme, 1 exchange (tool:acme.example 1)\n  read by acme\n"
+    assert abs_("import", "x.acme", "--as", "acme")[1].endswith("already there\n")
+    assert "\n  acme " in abs_("import", "--help")[1]
+
+
+def test_words_that_an_importer_of_another_package_reads_are_graded(
+    abs_: Abs, install: Install, fresh_readers: None
+) -> None:
+    readers(install, importer="Words")
+    assert abs_("import", "x.acme")[1] == "x.acme: acme, 1 trace\n"
+    (trace,) = json.loads(abs_("ls", "traces", "--format", "json")[1])
+    assert trace["steps"] == 1
+
+
+def test_exchanges_are_decoded_by_a_decoder_of_another_package(
+    abs_: Abs, install: Install, fresh_readers: None
+) -> None:
+    readers(install, importer="Lines", decoder="Acme")
+    abs_("import", "x.acme", "--channel", "llm=acme.*", "--session", "S")
+    write("{ type: contains, value: way }")
+    Path("s.abs.yaml").write_text(
+        Path("s.abs.yaml")
+        .read_text()
+        .replace("content: Hi", "content: Where is it?")
+        .replace("greets", "responds")
+    )
+    status, out, _ = abs_("grade", "s.abs.yaml", "--format", "json")
+    assert (status, verdict(out)["status"]) == (0, "passed")
+
+
+def test_traces_are_derived_again_when_another_package_brings_a_decoder(
+    abs_: Abs, install: Install, fresh_readers: None
+) -> None:
+    readers(install, importer="Lines")
+    abs_("import", "x.acme", "--channel", "llm=acme.*")
+    assert json.loads(abs_("ls", "traces", "--format", "json")[1]) == []
+    install("more", {"abs_replay.decoders": {"acme": "extra_readers:Acme"}})
+    plugins._scan.cache_clear()
+    _, out, err = abs_("ls", "traces", "--format", "json")
+    assert "decoders are another version" in err
+    assert json.loads(out)[0]["steps"] == 2
+
+
+def test_a_decoder_that_fails_costs_its_exchange_and_says_why(
+    abs_: Abs, install: Install, fresh_readers: None
+) -> None:
+    readers(install, importer="Lines", decoder="Faulty")
+    abs_("import", "x.acme", "--channel", "llm=acme.*")
+    (exchange,) = json.loads(abs_("ls", "exchanges", "--format", "json")[1])
+    status, out, err = abs_("show", exchange["id"])
+    assert (status, err) == (0, "")
+    assert "acme failed: RuntimeError('out of order')" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("NoReader", "has no `recognises` and `read`"),
+        ("NotThere", "can not be loaded: AttributeError"),
+        ("Raises", "failed at x.acme: KeyError: 'first\\nsecond'"),
+        ("Asks", "failed at x.acme: RuntimeError: out of order"),
+        ("GivesNone", "gave NoneType, no Imported"),
+    ],
+)
+def test_a_broken_importer_is_one_line(
+    abs_: Abs, install: Install, fresh_readers: None, name: str, message: str
+) -> None:
+    readers(install, importer=name)
+    status, _, err = abs_("import", "x.acme")
+    assert (status, err.count("\n")) == (2, 1)
+    assert f"abs: the importer `acme` of the package extra_readers {message}" in err
+    assert err.endswith("; mend or uninstall it\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("NoReader", "has no `claims` and `decode`"), ("NotThere", "can not be loaded: AttributeError")],
+)
+def test_a_broken_decoder_is_one_line(
+    abs_: Abs, install: Install, fresh_readers: None, name: str, message: str
+) -> None:
+    readers(install, importer="Lines")
+    abs_("import", "x.acme")
+    install("bad", {"abs_replay.decoders": {"other": f"extra_readers:{name}"}})
+    plugins._scan.cache_clear()
+    status, _, err = abs_("ls", "traces")
+    assert (status, err.count("\n")) == (2, 1)
+    assert f"abs: the decoder `other` of the package bad {message}" in err
+
+
+@pytest.mark.parametrize("group", ["abs_replay.importers", "abs_replay.decoders"])
+def test_a_built_in_name_is_no_name_for_a_reader_either(
+    abs_: Abs, install: Install, fresh_readers: None, group: str
+) -> None:
+    readers(install, importer="Lines")
+    abs_("import", "x.acme")
+    install("thief", {group: {"vcr" if group.endswith("importers") else "mcp": "extra_readers:Lines"}})
+    plugins._scan.cache_clear()
+    status, _, err = abs_("import", "x.acme") if group.endswith("importers") else abs_("ls", "traces")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "of the package thief has a name that is built in" in err

@@ -8,6 +8,7 @@ Such an entry point leads to a module (an object will do) with `claims(exchange)
 takes whatever is left of a tool channel.
 """
 
+import sys
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 
 def installed(built_in: Collection[str]) -> Mapping[str, "Decoder"]:
     """Give the decoders of installed packages, by name; raises `UsageError` for one that is broken."""
-    return _loaded(tuple(sorted(plugins.names(plugins.DECODERS, built_in))))
+    return _loaded(tuple(sorted(plugins.names(plugins.DECODERS, built_in))), tuple(sys.path))
 
 
 @lru_cache(8)
-def _loaded(names: tuple[str, ...]) -> Mapping[str, "Decoder"]:
+def _loaded(names: tuple[str, ...], _: tuple[str, ...]) -> Mapping[str, "Decoder"]:
     return {name: _load(name) for name in names}
 
 
