@@ -90,8 +90,7 @@ class _Search:
 
     def bound(self, row: int, floor: int) -> int:
         """Give a number that the rows from `row` on can't exceed on the positions from `floor` on."""
-        left = self.at.count - floor
-        return (self._bounds[row] & ((1 << left) - 1)).bit_count() if left > 0 else 0
+        return (self._bounds[row] & ((1 << (self.at.count - floor)) - 1)).bit_count()
 
     def reach(self, wanted: int) -> tuple[int | None, ...] | None:
         """Find the preferred alignment that takes exactly `wanted` positions."""
@@ -105,13 +104,13 @@ class _Search:
                 return (*taken, *[None] * (len(self.rows) - len(taken)))
             choice = next(options, None)
             if choice is None:
-                self._hopeless[state] = min(missing, self._hopeless.get(state, missing))
+                self._hopeless[state] = missing
                 path.pop()
-                del taken[len(path) - 1 :]
                 continue
             position, after = choice
             left = missing - (position is not None)
-            if self._hopeless.get(after, left + 1) > left:
+            known = self._hopeless.get(after)
+            if known is None or left < known:
                 self._spend()
                 del taken[len(path) - 1 :]
                 taken.append(position)

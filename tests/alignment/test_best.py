@@ -43,6 +43,11 @@ def test_of_equally_many_the_first_row_is_served() -> None:
     assert best_alignment([Row(0b10), Row(0b01)], positions(2)) == (1, None)
 
 
+def test_what_stands_behind_a_row_left_out_keeps_its_place() -> None:
+    rows = [Row(0b0010), Row(0b0000), Row(0b0101), Row(0b1000)]
+    assert best_alignment(rows, positions(4)) == (1, None, 2, 3)
+
+
 class TestUnorderedBlocks:
     def test_rows_of_one_block_cross_inside_one_parallel_block(self) -> None:
         rows = [Row(0b10, block=0), Row(0b01, block=0)]
@@ -80,6 +85,10 @@ class TestResponses:
         steps = Positions(2, (), (0b1, NOBODY), (NOBODY, 0b1), (0b10,), NOBODY)
         assert best_alignment([Row(0b01), Row(0b10, needs_call=True)], steps) == (0, 1)
         assert best_alignment([Row(0b00), Row(0b10, needs_call=True)], steps) == (None, None)
+
+    def test_a_row_left_out_between_a_call_and_its_answer_forgets_nothing(self) -> None:
+        steps = Positions(2, (), (0b1, NOBODY), (NOBODY, 0b1), (0b10,), NOBODY)
+        assert best_alignment([Row(0b01), Row(0b00), Row(0b10, needs_call=True)], steps) == (0, None, 1)
 
     def test_a_call_of_an_earlier_turn_counts(self) -> None:
         steps = Positions(1, (), (NOBODY,), (0b1,), (0b1,), given=0b1)
@@ -135,9 +144,17 @@ class TestEffort:
         steps = Positions(1, (), (NOBODY,), (0b1,), (0b1,), given=0b1)
         assert best_alignment([Row(0b1, needs_call=True)], steps) == (0,)
 
-    def test_the_search_is_exact_up_to_its_effort(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("effort", [0, 1, 10])
+    def test_the_search_is_exact_up_to_its_effort(self, monkeypatch: pytest.MonkeyPatch, effort: int) -> None:
         rows, steps = repeated(calls=3, answered=2, rows=2)
-        monkeypatch.setattr(best, "EFFORT", 0)
+        monkeypatch.setattr(best, "EFFORT", effort)
         assert best_alignment(rows, steps) == (0, 1, None, None)
-        monkeypatch.setattr(best, "EFFORT", 100)
+        monkeypatch.setattr(best, "EFFORT", 11)
         assert best_alignment(rows, steps) == (0, 2, 6, None)
+
+    def test_what_can_not_be_reached_from_somewhere_is_tried_once(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rows, steps = repeated(calls=8, answered=7, rows=5)
+        monkeypatch.setattr(best, "EFFORT", 2_100)
+        assert best_alignment(rows, steps) == (0, 1, 2, 3, 7, 16, None, None, None, None)
