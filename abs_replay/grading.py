@@ -17,7 +17,7 @@ from abs_replay import asking, comparison, exact_json
 from abs_replay.errors import Problem, SpecError, UsageError
 from abs_replay.exact_json import Json
 from abs_replay.judgement import Judge
-from abs_replay.reports.labels import labelled, quoted
+from abs_replay.reports.labels import labelled, quoted, words_of
 from abs_replay.scoring import Policy
 from abs_replay.spec.lines import lines
 from abs_replay.spec.session import Session
@@ -156,9 +156,10 @@ def grade(selection: Selection, settings: Settings) -> tuple[Run, ...]:
     """Judge every chosen trace; raises `SpecError` before the first where a reference has no source."""
     pairs = _resolved(selection, settings)
     places = {name: lines(used) for name, used in {used.name: used for _, used in selection.chosen}.items()}
+    words = {id(session): words_of(session) for session in {id(one): one for _, one in pairs}.values()}
     runs = asking.judged(pairs, settings.policy, settings.judge)
     return tuple(
-        replace(labelled(run, session, trace), lines=places[template.name])
+        replace(labelled(run, session, trace, words[id(session)]), lines=places[template.name])
         for run, (trace, session), (_, template) in zip(runs, pairs, selection.chosen, strict=True)
     )
 

@@ -52,6 +52,8 @@ def evaluate(trace: Trace, session: Session, answers: Mapping[str, Answer], poli
 
 def settle(run: Run) -> Run:
     """Turn what waits for an answer into errors, there being no judge; what is decided stays."""
+    if not run.questions:  # nothing can wait
+        return run
     steps = tuple(replace(step, evaluations=_settled(step.evaluations)) for step in run.steps)
     return replace(run, steps=steps, chain_evaluations=_settled(run.chain_evaluations), questions=())
 

@@ -12,6 +12,7 @@ from abs_replay.verdicts import BehaviorResult, Report, Result, Run, Status, Ste
 
 type Carried = frozenset[tuple[str, str, str]]
 
+_CONSTANTS = {None: "null", True: "true", False: "false"}
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -33,6 +34,10 @@ def write(value: Json) -> str:
 def _write(value: Json, newline: str, parts: list[str]) -> None:
     if isinstance(value, str):
         parts.append(encode_basestring(value))
+    elif value is None or value is True or value is False:
+        parts.append(_CONSTANTS[value])
+    elif type(value) is int:  # asking an abstract class, as below, is slow
+        parts.append(repr(value))
     elif isinstance(value, dict | Mapping) and value:
         inner = newline + "  "
         before = "{" + inner

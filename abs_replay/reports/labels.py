@@ -4,7 +4,7 @@ A verdict knows its rule's type and place; `labelled` adds the words while sessi
 at hand, so that a report can be shown without them.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from abs_replay import exact_json
@@ -15,10 +15,15 @@ from abs_replay.spec.session import Evaluation, Session
 from abs_replay.trace import Step, Trace
 from abs_replay.verdicts import Run, Verdict
 
+type Words = Mapping[str, str]  # a label by the place of its evaluation
 
-def labelled(run: Run, session: Session, trace: Trace) -> Run:
-    """Give the run with `Verdict.label` of every verdict and `Run.extra_labels` filled in."""
-    words = _labels(session)
+
+def labelled(run: Run, session: Session, trace: Trace, words: Words | None = None) -> Run:
+    """Give the run with `Verdict.label` of every verdict and `Run.extra_labels` filled in.
+
+    Who has many traces of one session gives `words_of(session)` along.
+    """
+    words = words_of(session) if words is None else words
     observed = {step.seq: step for step in trace.steps}
     return replace(
         run,
@@ -28,7 +33,8 @@ def labelled(run: Run, session: Session, trace: Trace) -> Run:
     )
 
 
-def _labels(session: Session) -> dict[str, str]:
+def words_of(session: Session) -> Words:
+    """Give the label of every evaluation of a session."""
     of_behaviors = (evaluation for behavior in session.behaviors for evaluation in behavior.evaluations)
     return dict(_labels_of((*of_behaviors, *session.evaluations)))
 
@@ -40,7 +46,7 @@ def _labels_of(evaluations: Iterable[Evaluation]) -> Iterable[tuple[str, str]]:
         yield from _labels_of(evaluation.parts)
 
 
-def _named(verdicts: Iterable[Verdict], words: dict[str, str]) -> tuple[Verdict, ...]:
+def _named(verdicts: Iterable[Verdict], words: Words) -> tuple[Verdict, ...]:
     return tuple(
         replace(verdict, label=words.get(verdict.at, verdict.label), children=_named(verdict.children, words))
         for verdict in verdicts
