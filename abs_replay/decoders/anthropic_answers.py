@@ -27,6 +27,7 @@ _PIECES: Final = {  # by the delta's type: the field that holds a piece, and the
     "compaction_delta": ("content", "compaction"),
     "tool_result_delta": ("content", None),  # Bedrock's; Anthropic's results come whole
 }
+_NO_PIECE: Final = (None, None)
 _UNTOLD: Final = ("signature_delta", "citations_delta")
 
 
@@ -124,6 +125,7 @@ class _Growing:
         """Add a piece of text, or of what a tool answered: blocks, of which texts go on in texts."""
         if isinstance(piece, str):
             self.pieces.append(piece)
+            return
         for block in items(piece):
             before = obj(self.results[-1]) if self.results else {}
             words = obj(block).get("text")
@@ -164,12 +166,12 @@ class Fold:
         """Take in one event's JSON; `number` is its place in the stream."""
         fields = obj(body)
         match fields.get("type"):
+            case "content_block_delta":
+                self._delta(number, fields.get("index"), obj(fields.get("delta")))
             case "message_start":
                 self._start(number, obj(fields.get("message")))
             case "content_block_start":
                 self._open(number, fields.get("index"), obj(fields.get("content_block")))
-            case "content_block_delta":
-                self._delta(number, fields.get("index"), obj(fields.get("delta")))
             case "content_block_stop":
                 self._close(number, fields.get("index"))
             case "message_delta":
@@ -196,26 +198,26 @@ class Fold:
         # A message that code resumes comes whole.
         self.grown += [_Growing(one.value, number, number) for one in blocks(message.get("content"))]
 
-    def _open(self, number: int, index: Any, value: Mapping[str, Any]) -> None:
+    def _open(self, number: int, index: Any, value: Mapping[str, Any]) -> _Growing:
         growing = _Growing(value, number, number)
         self.grown.append(growing)
         self.open[_key(index)] = growing
+        return growing
 
     def _delta(self, number: int, index: Any, delta: Mapping[str, Any]) -> None:
         kind = delta.get("type")
-        field_name, block_kind = _PIECES.get(kind, (None, None)) if isinstance(kind, str) else (None, None)
-        if _key(index) not in self.open and block_kind:
-            self._open(number, index, {"type": block_kind})
+        name, block_kind = _PIECES.get(kind, _NO_PIECE) if isinstance(kind, str) else _NO_PIECE
         growing = self.open.get(_key(index))
+        if growing is None and block_kind:
+            growing = self._open(number, index, {"type": block_kind})
         if growing:
             growing.last = number
             if block_kind and "type" not in growing.value:  # Bedrock's text may start as nothing at all
                 growing.value = {"type": block_kind}
-        if field_name is None or growing is None:
-            if kind not in _UNTOLD:
-                self._note(f"a delta of type {kind} is left out")
-        else:
-            growing.add(delta.get(field_name))
+        if growing and name:
+            growing.add(delta.get(name))
+        elif kind not in _UNTOLD:
+            self._note(f"a delta of type {kind} is left out")
 
     def _close(self, number: int, index: Any) -> None:
         growing = self.open.pop(_key(index), None)
