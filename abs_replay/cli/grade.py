@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from abs_replay.cli.judge import answers_option, judge_of
+from abs_replay.cli.judge import answers_option, judge_of, unused_of
 from abs_replay.cli.report_format import format_option, put_out
 from abs_replay.errors import Problem, UsageError
 from abs_replay.exact_json import Json
@@ -98,7 +98,7 @@ def run(options: Options) -> int:
     selection = _select(options, documents)
     if options.dry_run:
         return _dry_run(documents, selection, settings, options)
-    report = _report(documents, selection, grade(selection, settings))
+    report = _report(documents, selection, grade(selection, settings), settings)
     grading = _kept(report, documents, options)
     _print(grading.report, _compared(baseline, grading), options)
     return 0 if report.result is Result.PASSED else 1
@@ -108,8 +108,8 @@ def _dry_run(documents: "Documents", selection: "Selection", settings: "Settings
     from abs_replay.cli import dry_run
     from abs_replay.grading import unanswered
 
-    warnings = _report(documents, selection, ()).warnings
     found = unanswered(selection, settings)
+    warnings = _report(documents, selection, (), settings).warnings
     _put_out(dry_run.written(found, options.format_, warnings), warnings, options)
     return 0
 
@@ -211,11 +211,13 @@ def _has_gradings(options: Options) -> bool:
     return store.path.exists() and bool(store.gradings())
 
 
-def _report(documents: "Documents", selection: "Selection", runs: "tuple[Run, ...]") -> "Report":
+def _report(
+    documents: "Documents", selection: "Selection", runs: "tuple[Run, ...]", settings: "Settings"
+) -> "Report":
     from abs_replay.grading import left_out_of
     from abs_replay.verdicts import Report
 
-    warnings = list(documents.warnings)
+    warnings = [*documents.warnings, *unused_of(settings.judge)]
     if left_out := left_out_of(selection):
         warnings.append(Problem(f"not graded: {left_out}; --session-for NAME grades them as well"))
     return Report(runs, warnings=tuple(map(_warning, warnings)), ungraded_sessions=selection.ungraded)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from abs_replay.errors import Problem
     from abs_replay.judgement import Judge
 
 answers_option = click.option(
@@ -25,3 +26,12 @@ def judge_of(answers: Sequence[Path]) -> "Judge | None":
     from abs_replay.judges import open_judge
 
     return open_judge("recorded", {"answers": [str(path) for path in answers]})
+
+
+def unused_of(judge: "Judge | None") -> "tuple[Problem, ...]":
+    """Warn of answers that were to no question."""
+    if judge is None:
+        return ()
+    from abs_replay.judges.recorded import RecordedJudge
+
+    return judge.unused() if isinstance(judge, RecordedJudge) else ()

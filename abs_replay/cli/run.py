@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from abs_replay.cli.judge import answers_option, judge_of
+from abs_replay.cli.judge import answers_option, judge_of, unused_of
 from abs_replay.cli.report_format import format_option, put_out
 from abs_replay.errors import Problem, StoreError, UsageError
 from abs_replay.reports import Screen, render
@@ -217,7 +217,7 @@ def _report(
         replace(run, agent=name, row=part.row)
         for run, (part, _) in zip(grade(selection, settings), played.parts, strict=True)
     )
-    warnings = (*documents.warnings, *map(Problem, played.problems))
+    warnings = (*documents.warnings, *unused_of(judge), *map(Problem, played.problems))
     return Report(runs, warnings=tuple(map(asdict, warnings)), ungraded_sessions=selection.ungraded)
 
 

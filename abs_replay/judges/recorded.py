@@ -18,11 +18,11 @@ are ignored, and so are keys that begin with `x-`.
 import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from abs_replay.errors import UsageError
+from abs_replay.errors import Problem, UsageError
 from abs_replay.judgement import Answer, Question
 
 ANSWER = ("digest", "session", "trace", "at", "score", "reason", "error", "judge")
@@ -37,6 +37,8 @@ class RecordedJudge:
     """Answers by digest, or by (session, trace or None, at)."""
 
     answers: Mapping[Key, Answer]
+    places: Mapping[Key, Problem] = field(default_factory=dict)  # where each answer is written
+    used: set[Key] = field(default_factory=set)  # those that were to a question
 
     def ask(self, questions: Sequence[Question]) -> Mapping[str, Answer]:
         """Give the answers that the file holds; the others are left out."""
@@ -47,7 +49,23 @@ class RecordedJudge:
         keys: list[Key] = [question.digest]
         keys += [(place.session, place.trace, place.at) for place in question.places]
         keys += [(place.session, None, place.at) for place in question.places]
-        return next((self.answers[key] for key in keys if key in self.answers), None)
+        found = [key for key in keys if key in self.answers]
+        self.used.update(found)
+        return self.answers[found[0]] if found else None
+
+    def unused(self) -> tuple[Problem, ...]:
+        """Say for each file which answers were to no question so far: slips, or of another grading."""
+        found: dict[str | None, list[Problem]] = {}
+        for key, place in self.places.items():
+            if key not in self.used:
+                found.setdefault(place.file, []).append(place)
+        return tuple(_with_count(first, len(others)) for first, *others in found.values())
+
+
+def _with_count(first: Problem, others: int) -> Problem:
+    verb = "does" if others == 1 else "do"
+    more = f", nor {verb} {others} more of the file" if others else ""
+    return replace(first, message=f"answers no question that was asked{more}")
 
 
 def open_judge(settings: Settings) -> RecordedJudge:
@@ -58,18 +76,18 @@ def open_judge(settings: Settings) -> RecordedJudge:
 def read(*paths: Path) -> RecordedJudge:
     """Read files of answers; raises `UsageError` with the line of what is wrong."""
     answers: dict[Key, Answer] = {}
-    places: dict[Key, str] = {}
+    places: dict[Key, Problem] = {}
     for path in paths:
         for line, value in _entries(_text(path), path):
-            place = f"{path}:{line}"
-            entry = _Entry(value, place)
+            entry = _Entry(value, f"{path}:{line}")
             key, answer = entry.key(), entry.answer()
             if answer is None:
                 continue
             if key in places:
-                raise entry.wrong(f"{places[key]} answers this question already")
-            places[key], answers[key] = place, answer
-    return RecordedJudge(answers)
+                before = places[key]
+                raise entry.wrong(f"{before.file}:{before.line} answers this question already")
+            places[key], answers[key] = Problem("", str(path), line), answer
+    return RecordedJudge(answers, places)
 
 
 class _Entry:
@@ -123,7 +141,20 @@ class _Entry:
 
 # -- the file --
 
+
+class _Twice(Exception):
+    """An object has a key twice, of which only the last would count."""
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise _Twice
+    return fields
+
+
 _DECODER = json.JSONDecoder()
+_STRICT = json.JSONDecoder(object_pairs_hook=_once)
 
 
 def _text(path: Path) -> str:
@@ -138,7 +169,7 @@ def _text(path: Path) -> str:
 def _entries(text: str, path: Path) -> Iterator[tuple[int, object]]:
     """Every answer with its line."""
     try:
-        yield from _sequence(text, _start(text))
+        yield from _sequence(text, _start(text), path)
     except json.JSONDecodeError as error:
         raise UsageError(f"{path}:{error.lineno}: is no JSON: {error.msg}") from None
     except (RecursionError, ValueError):  # ValueError: a whole number of thousands of digits
@@ -166,11 +197,14 @@ def _start(text: str) -> int:
     return start + 1
 
 
-def _sequence(text: str, at: int) -> Iterator[tuple[int, object]]:
+def _sequence(text: str, at: int, path: Path) -> Iterator[tuple[int, object]]:
     line, counted = 1, 0
     while (at := _skip(text, at)) < len(text) and text[at] != "]":
         line, counted = line + text.count("\n", counted, at), at
-        value, at = _DECODER.raw_decode(text, at)
+        try:
+            value, at = _STRICT.raw_decode(text, at)
+        except _Twice:
+            raise UsageError(f"{path}:{line}: a key is there twice in one object: leave one out") from None
         yield line, value
 
 

@@ -81,7 +81,7 @@ def written(path: Path, index: int = 0) -> str:
 
 
 _LONGEST_WORD = 100  # characters; comparing takes time by their square
-_MOST_COMPARED = 100
+_MOST_COMPARED = 50
 _MOST_LISTED = 20
 
 

@@ -17,8 +17,8 @@ from abs_replay.spec.places import Document, Entry, Node, Path, written
 from abs_replay.spec.yaml_text import Stand, decode
 
 DEEPEST = 100
-LARGEST = 4 * 1024 * 1024  # bytes
-MOST_VALUES = 200_000  # keys included; a second or two to read
+LARGEST = 2 * 1024 * 1024  # bytes
+MOST_VALUES = 100_000  # keys included; a second or two to read
 MOST_BY_ALIASES = 100_000  # values
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -147,3 +147,13 @@ def test_a_run_is_judged_by_recorded_answers_too(abs_: Abs) -> None:
     assert (
         json.loads(out)["runs"][0]["steps"][1]["evaluations"][0]["reason"] == "scored 1, threshold 0.5: Very."
     )
+
+
+def test_answers_to_no_question_are_a_warning_and_change_nothing(abs_: Abs) -> None:
+    stray = {"session": "Number", "at": "behaviors[7].evaluations[0]", "score": 1}
+    Path("a.json").write_text(json.dumps([stray, {**stray, "at": "evaluations[3]"}]), encoding="utf-8")
+    said = "answers no question that was asked, nor does 1 more of the file"
+    status, _, err = abs_(*GRADE, "--judge-answers", "a.json")
+    assert (status, err.strip()) == (1, f"warning: a.json:1: {said}")
+    _, out, _ = abs_(*GRADE, "--judge-answers", "a.json", "--dry-run", "--format", "json")
+    assert [warning["message"] for warning in json.loads(out)["warnings"]] == [said]

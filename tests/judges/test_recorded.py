@@ -142,3 +142,22 @@ def test_every_answer_written_is_read(
     assert {key: answer.score for key, answer in judge.answers.items()} == {
         digest: score for digest, (score, _, _) in entries.items()
     }
+
+
+def test_answers_to_no_question_are_told_file_by_file(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.json", tmp_path / "other.json"
+    one.write_text(json.dumps([{**GOOD, "digest": name} for name in ("d1", "d2", "d3", "d4")], indent=0))
+    other.write_text(json.dumps({"session": "S", "at": AT, "score": 1}))
+    judge = read(one, other)
+    judge.ask([question("d1"), question("d9")])
+    assert [str(warning) for warning in judge.unused()] == [
+        f"{one}:8: answers no question that was asked, nor do 2 more of the file",
+        f"{other}:1: answers no question that was asked",
+    ]
+    judge.ask([question("d2"), question("d3"), question("d4"), question("d5", ("S", "t", AT))])
+    assert judge.unused() == ()
+
+
+def test_a_key_that_is_there_twice_is_refused_at_its_answer(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"answers.json:2: a key is there twice in one object"):
+        answers(tmp_path, '[{"digest": "d1", "score": 1},\n{"digest": "d2", "score": 1, "score": 0}]')
