@@ -23,6 +23,7 @@ from abs_replay.assembly.narration import Narrator
 from abs_replay.assembly.pool import Pool
 from abs_replay.assembly.sightings import Seen, seen
 from abs_replay.assembly.spans import reported
+from abs_replay.assembly.tickets import answered
 from abs_replay.assembly.tool_use import carry_out
 from abs_replay.decoders import Decoded, decode
 from abs_replay.exchange import Exchange, Recording
@@ -76,7 +77,7 @@ def _read(
         if exchange.id not in found:
             found[exchange.id] = one = seen(exchange, decoded, pool, by)
             said[exchange.id] = one.decoded
-    return group(posted(polled(reported(found.values(), pool))), pool)
+    return group(posted(polled(reported(answered(found.values()), pool))), pool)
 
 
 def _told(conversations: Iterable[Conversation], recording: Recording | None) -> list[_Told]:

@@ -36,13 +36,15 @@ _METHODS: Final[Mapping[str, frozenset[str]]] = {
 class Use:
     """A tool use as pairing sees it; `plain` where it is a bare HTTP call, whose name says little.
 
-    `also` are sources that report it beside its own exchange.
+    `also` are sources that report it beside its own exchange; `answer` is where its answer stands, if
+    that came in another one.
     """
 
     said: ToolUse
     channel: str
     plain: bool
     also: tuple[Source, ...] = ()
+    answer: Source | None = None
 
 
 def agreement(call: Call, use: Use) -> tuple[float, float]:

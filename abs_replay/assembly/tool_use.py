@@ -131,7 +131,7 @@ def _answer(ledger: Ledger, one: _Served) -> None:
 def _sightings(one: _Served, response: Draft) -> None:
     """Note what the tool answered, attempt by attempt."""
     for index, (seen, use) in enumerate(one.uses):
-        sources = _sources(seen, use, use.said.answered_at)
+        sources = (use.answer, *use.also) if use.answer else _sources(seen, use, use.said.answered_at)
         if index + 1 < len(one.uses) and _failed(seen, use, one.uses[index + 1][1]):
             response.retries += 1
             source = sources[0]

@@ -24,6 +24,7 @@ from abs_replay.decoders import (
 )
 from abs_replay.decoders.content import request_content
 from abs_replay.decoders.events import (
+    Answer,
     Call,
     Decoded,
     Message,
@@ -109,6 +110,7 @@ def _unclaimed(exchange: Exchange) -> str:
 __all__ = [
     "DECODERS",
     "DECODERS_VERSION",
+    "Answer",
     "Call",
     "Decoded",
     "Decoder",

@@ -116,7 +116,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A call that reached a tool, with what the tool answered; `error` where it failed."""
+    """A call that reached a tool, with what the tool answered; `error` where it failed.
+
+    `ticket` is there where the answer is not, and may come in another exchange: an `Answer` bears it then.
+    """
 
     name: str
     arguments: Json
@@ -124,6 +127,22 @@ class ToolUse:
     error: str | None = None
     asked_at: str = "request"
     answered_at: str = "response"
+    ticket: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool answered to the use that another exchange of the channel asked for, under its `ticket`.
+
+    Of `use` what was answered counts. `asked` is whether this exchange asked for it again, so that it is
+    a use of its own where that other exchange was not seen. `at_ms` counts from the exchange's start,
+    None where the recording does not say.
+    """
+
+    ticket: str
+    use: ToolUse
+    at_ms: float | None = None
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +189,4 @@ class Decoded:
     reason: str | None = None
     posts: tuple[Post, ...] = ()
     spans: tuple[Span, ...] = ()
+    answers: tuple[Answer, ...] = ()

@@ -1,20 +1,28 @@
-"""Model Context Protocol over Streamable HTTP: JSON-RPC in POSTs, answered as JSON or as events.
+"""Model Context Protocol over HTTP: JSON-RPC in POSTs, answered as JSON or as events, there or elsewhere.
 
 https://modelcontextprotocol.io/specification/2025-11-25/basic/transports and .../server/tools; the
-protocol of 2026-07-28 has neither `initialize` nor session ids, and is read alike. Only `tools/call`
-gives steps; everything else is recognised and says nothing of the conversation.
+protocol of 2026-07-28 has neither `initialize` nor session ids, and is read alike. In the older transport
+(.../specification/2024-11-05/basic/transports) a GET's stream first says where to POST, and brings all
+answers; in this one it may bring those of a stream that broke.
+
+Only `tools/call` gives steps. Reading a resource or a prompt gives none: those are for the application and
+the user to choose (.../server/resources, .../server/prompts), most clients read them before anybody asked
+anything, and where a model wanted one, its call of the client's own tool shows it. Nor do requests of the
+server's (sampling, elicitation, roots), which are remarked.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qs, urljoin, urlsplit
 
-from abs_replay import exact_json
-from abs_replay.decoders import sse
+from abs_replay.decoders import mcp_results, sse
+from abs_replay.decoders.arrivals import arrivals, ended
 from abs_replay.decoders.content import Content, request_content, response_content
-from abs_replay.decoders.events import Decoded, ToolUse
+from abs_replay.decoders.events import Answer, Decoded, ToolUse
 from abs_replay.decoders.failures import failure
-from abs_replay.decoders.fields import error_text, items, obj, parse_or_none, structure, text
-from abs_replay.exact_json import Json
+from abs_replay.decoders.fields import obj, text
+from abs_replay.decoders.json_rpc import Received, answered, asked, is_stream
 from abs_replay.exchange import Exchange, header
 
 _HEADERS: Final = ("mcp-session-id", "mcp-protocol-version", "mcp-method")
@@ -29,119 +37,197 @@ _FAMILIES: Final = (
     "roots",
     "sampling",
     "elicitation",
-    "tasks",
     "subscriptions",
 )
+_TASKS: Final = ("tasks/get", "tasks/result", "tasks/cancel", "tasks/update")  # A2A's have another id
+_SESSIONS: Final = ("session_id", "sessionId")  # of the older transport's addresses
+_UNANSWERED: Final = "the answer ended before the result"
 
 
 def claims(exchange: Exchange) -> bool:
-    """Claim what bears an MCP header, or speaks JSON-RPC with a method of MCP's."""
+    """Claim what bears an MCP header, or speaks JSON-RPC as only MCP does."""
     headers = exchange.request.headers
     marked = any(header(headers, name) is not None for name in _HEADERS)
     if exchange.request.method in ("GET", "DELETE"):
-        return marked
-    data = request_content(exchange).data
-    if exchange.request.method != "POST" or b'"jsonrpc"' not in data:
+        return marked or (exchange.request.method == "GET" and _endpoint(exchange) is not None)
+    content = request_content(exchange)
+    if exchange.request.method != "POST" or b'"jsonrpc"' not in content.data:
         return False
-    calls = _batch(parse_or_none(data))
-    return bool(calls) and (marked or any(_is_method(text(call.get("method"))) for call in calls))
+    sent = asked(content)
+    # Who POSTs nothing but answers was asked over a stream.
+    return bool(sent) and (marked or any(map(_is_ours, sent)) or all(one.is_answer for one in sent))
 
 
-def _is_method(name: str | None) -> bool:
-    family, slash, _ = (name or "").partition("/")
-    return name in _METHODS or bool(slash and family in _FAMILIES and name not in ("tasks/send",))
+def _is_ours(one: Received) -> bool:
+    family, slash, _ = one.method.partition("/")
+    if one.method in _TASKS:
+        return "taskId" in one.params
+    return one.method in _METHODS or bool(slash and family in _FAMILIES)
 
 
-def _batch(value: Any) -> list[Mapping[str, Any]]:
-    """Give the JSON-RPC messages of a body: one, or (until 2025-06-18) a list of them."""
-    values = value if isinstance(value, list) else [value]
-    return [item for item in values if isinstance(item, dict) and item.get("jsonrpc") == "2.0"]
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An exchange's JSON-RPC; `scope` is what its ids are counted in."""
+
+    sent: Sequence[Received]
+    brought: Sequence[Received]
+    times: Sequence[float | None]
+    scope: str | None
+    end: float | None
+    failed: str | None
+
+    def came(self, one: Received) -> float | None:
+        return self.end if one.event is None else self.times[one.event]
 
 
 def decode(exchange: Exchange) -> Decoded:
-    """Give every tool use of the request, each with the result that bears its id."""
+    """Give every tool use of the request, with the result that bears its id, and results of others' uses."""
     request, response = request_content(exchange), response_content(exchange)
-    asked = _batch(parse_or_none(request.data)) if exchange.request.method == "POST" else []
-    streamed = _is_stream(exchange, response)
-    answers = _answers(response, streamed)
-    failed = failure(exchange, response)
-    calls = [call for call in asked if call.get("method") == "tools/call"]
-    expected = [_key(call) for call in asked if "method" in call and "id" in call]
+    streamed = is_stream(exchange, response)
+    sent = asked(request) if exchange.request.method == "POST" else []
+    brought = answered(response, streamed)
+    seen = _Seen(
+        sent,
+        brought,
+        arrivals(exchange, response) if streamed else (),
+        _scope(exchange, response, streamed),
+        ended(exchange),
+        failure(exchange, response),
+    )
+    answers = {one.key: one for one in brought if one.is_answer}
+    expected = [one.key for one in sent if one.method and "id" in one.message]
+    again = [one for one in sent if text(one.params.get("requestState"))]
+    calls = [one for one in sent if one.method == "tools/call" and one not in again]
+    remarks = request.remarks + response.remarks + tuple(dict.fromkeys(_remarks(sent, brought)))
     return Decoded(
         "mcp",
-        uses=tuple(_use(call, answers.get(_key(call)), failed, exchange) for call in calls),
-        complete=all(key in answers for key in expected) if streamed and asked else None,
+        uses=tuple(_use(seen, call, answers.get(call.key), exchange.channel.name) for call in calls),
+        complete=all(key in answers for key in expected) if streamed and sent else None,
         session=_session(exchange),
-        remarks=request.remarks + response.remarks,
+        remarks=remarks,
+        answers=(*_elsewhere(seen), *_again(seen, again, answers, exchange.channel.name)),
     )
 
 
-def _is_stream(exchange: Exchange, content: Content) -> bool:
-    headers = exchange.response.headers if exchange.response else ()
-    return sse.is_stream(header(headers, "content-type") or "", content.text)
+# -- whose ids these are ------------------------------------------------------
 
 
 def _session(exchange: Exchange) -> str | None:
-    """Give the session id, which the server issues in its answer to `initialize`."""
+    """Give the session id, which the server issues in its answer to `initialize`, or in an address."""
     issued = header(exchange.response.headers, "mcp-session-id") if exchange.response else None
-    return header(exchange.request.headers, "mcp-session-id") or issued
+    named = header(exchange.request.headers, "mcp-session-id") or issued
+    address = exchange.request.target if exchange.request.method == "POST" else _endpoint(exchange)
+    query = _query(address or "")
+    return named or next((query[name][0] for name in _SESSIONS if name in query), None)
 
 
-def _answers(content: Content, streamed: bool) -> dict[str, Mapping[str, Any]]:
-    """Give the responses by id. A stream also carries notifications and the server's own requests."""
-    if streamed:
-        bodies = [parse_or_none(event.data) for event in sse.events(content.text)]
+def _query(address: str) -> Mapping[str, list[str]]:
+    try:
+        return parse_qs(urlsplit(address).query, max_num_fields=100)
+    except ValueError:
+        return {}
+
+
+def _endpoint(exchange: Exchange) -> str | None:
+    """Give the address, path and query, that an older server's stream says to POST to."""
+    content = response_content(exchange)
+    if b"endpoint" not in content.data[:4096] or not is_stream(exchange, content):
+        return None
+    first = next(iter(sse.events(content.data[:4096].decode("utf-8", "replace"))), None)
+    if first is None or first.name != "endpoint":
+        return None
+    try:
+        parts = urlsplit(urljoin(exchange.request.target, first.data.strip()))
+    except ValueError:
+        return first.data
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
+
+
+def _scope(exchange: Exchange, response: Content, streamed: bool) -> str | None:
+    """Give what the ids in an exchange are counted in: the session, else the address of the older
+    transport, else, for a stream that breaks and is taken up again, the last event before that."""
+    issued = header(exchange.response.headers, "mcp-session-id") if exchange.response else None
+    session = header(exchange.request.headers, "mcp-session-id") or issued
+    if session:
+        return session
+    if exchange.request.method == "GET":
+        return _endpoint(exchange) or header(exchange.request.headers, "last-event-id")
+    if not streamed:
+        return exchange.request.target
+    return next((event.id for event in reversed(sse.events(response.text)) if event.id), None)
+
+
+# -- uses and answers ---------------------------------------------------------
+
+
+def _use(seen: _Seen, call: Received, answer: Received | None, channel: str) -> ToolUse:
+    name = text(call.params.get("name")) or channel
+    use = ToolUse(name, obj(call.params.get("arguments")), asked_at=f"{call.at}.params")
+    if answer is not None:
+        return mcp_results.told(use, answer)
+    ticket = f"{seen.scope} {call.key}" if seen.scope and not seen.failed else None
+    return ToolUse(use.name, use.arguments, None, seen.failed or _UNANSWERED, use.asked_at, ticket=ticket)
+
+
+def _again(
+    seen: _Seen, again: Iterable[Received], answers: Mapping[str, Received], channel: str
+) -> Iterator[Answer]:
+    """Give what came of calls that are asked again with the input that the tool wanted."""
+    for call in again:
+        if call.method == "tools/call":
+            use = _use(seen, call, answers.get(call.key), channel)
+            ticket = mcp_results.state_ticket(str(call.params.get("requestState")))
+            yield Answer(ticket, use, seen.end, asked=True)
+
+
+def _elsewhere(seen: _Seen) -> Iterator[Answer]:
+    """Give the answers to what other exchanges asked."""
+    own = {one.key: one for one in seen.sent if one.method}
+    for one in seen.brought:
+        question = own.get(one.key) if one.is_answer else None
+        task = mcp_results.task_of(one)
+        if question and question.method == "tasks/result":
+            task = task or text(question.params.get("taskId"))
+        if one.is_answer and task:
+            yield _answer(seen, one, mcp_results.task_ticket(task))
+        if one.is_answer and question is None and seen.scope:
+            yield _answer(seen, one, f"{seen.scope} {one.key}")
+        yield from _states(seen, one)
+    for one in seen.sent:
+        if one.method == "notifications/cancelled" and seen.scope:
+            why = text(one.params.get("reason"))
+            error = f"the client cancelled it: {why}" if why else "the client cancelled it"
+            ticket = f"{seen.scope} {_id_of(one)}"
+            yield Answer(ticket, ToolUse("", {}, error=error, answered_at=f"{one.at}.params"), 0.0)
+
+
+def _id_of(cancelled: Received) -> str:
+    return Received({"id": cancelled.params.get("requestId")}, "").key
+
+
+def _answer(seen: _Seen, one: Received, ticket: str) -> Answer:
+    return Answer(ticket, mcp_results.told(ToolUse("", {}), one), seen.came(one))
+
+
+def _states(seen: _Seen, one: Received) -> Iterator[Answer]:
+    """Give what a task's state tells of its end."""
+    if one.method == "notifications/tasks/status":
+        task, at = one.params, one.within("params")
     else:
-        bodies = [parse_or_none(content.data)]
-    found = [message for body in bodies for message in _batch(body)]
-    return {_key(message): message for message in found if "result" in message or "error" in message}
+        task, at = obj(one.message.get("result")), one.within("result")
+    name, came = text(task.get("taskId")), mcp_results.ended(task, at)
+    if name and came:
+        yield Answer(mcp_results.task_ticket(name), came, seen.came(one))
 
 
-def _key(message: Mapping[str, Any]) -> str:
-    """Give an id as text that keeps 1 and "1" apart."""
-    return exact_json.dumps(message.get("id"))
-
-
-def _use(
-    call: Mapping[str, Any], answer: Mapping[str, Any] | None, failed: str | None, exchange: Exchange
-) -> ToolUse:
-    params = obj(call.get("params"))
-    name = text(params.get("name")) or exchange.channel.name
-    arguments = obj(params.get("arguments"))
-    if answer is None:
-        error = failed or "the answer ended before the result"
-        return ToolUse(name, arguments, None, error, "request.params")
-    if answer.get("error") is not None:
-        words = error_text(answer) or "the server answered with an error"
-        return ToolUse(name, arguments, words, words, "request.params", "response.error")
-    return _result(name, arguments, obj(answer.get("result")))
-
-
-def _result(name: str, arguments: Json, result: Mapping[str, Any]) -> ToolUse:
-    said = _said(result)
-    error = None
-    if result.get("isError") is True:
-        error = said if isinstance(said, str) else exact_json.dumps(said)
-    return ToolUse(name, arguments, said, error, "request.params", "response.result")
-
-
-def _said(result: Mapping[str, Any]) -> Json:
-    """Give what the tool said: its content blocks; `structuredContent` says the same once more."""
-    blocks = [_block(obj(block)) for block in items(result.get("content"))]
-    if not blocks:
-        return result.get("structuredContent")
-    if len(blocks) == 1:
-        return blocks[0]
-    if all(isinstance(block, str) for block in blocks):
-        return "\n".join(str(block) for block in blocks)
-    return blocks
-
-
-def _block(block: Mapping[str, Any]) -> Json:
-    words = block.get("text")
-    if block.get("type") == "text" and isinstance(words, str):
-        return structure(words)
-    resource = obj(block.get("resource"))
-    kept = {key: value for key, value in block.items() if key not in ("data", "_meta", "annotations")}
-    # Pictures and files are named, not copied: the exchange has their bytes.
-    return kept | {"resource": {k: v for k, v in resource.items() if k != "blob"}} if resource else kept
+def _remarks(sent: Iterable[Received], brought: Iterable[Received]) -> Iterator[str]:
+    methods = {one.key: one.method for one in sent if one.method}
+    for one in brought:
+        if one.method and "id" in one.message:
+            yield f"a request of the server's is not traced: {one.method}"
+        result = obj(one.message.get("result"))
+        for request in obj(result.get("inputRequests")).values():
+            yield f"a request of the server's is not traced: {text(obj(request).get('method')) or 'unnamed'}"
+        other = mcp_results.remark(result) if methods.get(one.key, "tools/call") == "tools/call" else None
+        if other:
+            yield f"{other}, and is not traced"

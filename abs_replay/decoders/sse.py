@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 _LINE_END = re.compile("\r\n|\n|\r")
 _FIELD = re.compile("(data|event|id|retry|error)?:|(data|event|id)[\r\n]")
+_BOM = "\ufeff".encode()
+_BLOCK = re.compile(rb"(?:[^\r\n]+(?:\r\n|\n|\r|\Z))+")  # the lines of an event, up to a blank one
+_HAS_DATA = re.compile(rb"(?:\A|[\r\n])(?:data|error)(?:[:\r\n]|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,12 @@ def events(text: str) -> tuple[Event, ...]:
         lines.clear()
     found.extend(_event(lines))
     return tuple(found)
+
+
+def ends(data: bytes) -> list[int]:
+    """Give where each of those events ends, in bytes."""
+    start = len(_BOM) if data.startswith(_BOM) else 0
+    return [block.end() for block in _BLOCK.finditer(data, start) if _HAS_DATA.search(block[0])]
 
 
 def _event(lines: list[str]) -> tuple[Event, ...]:
