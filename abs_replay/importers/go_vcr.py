@@ -14,18 +14,17 @@ from abs_replay.decoders import fields
 from abs_replay.exchange import Body, Response
 from abs_replay.importers.imported import Imported
 from abs_replay.importers.messages import (
-    Tape,
     body_bytes,
     header_pairs,
     latin,
     obj,
     objects,
-    reading,
     request_of,
     status_of,
     text_of,
 )
 from abs_replay.importers.source import Source
+from abs_replay.importers.tape import Tape, reading
 
 UNPACKED = "Go unpacked a body itself, and took its content-encoding out of the headers"
 _MARK = re.compile(r"^interactions:", re.MULTILINE)

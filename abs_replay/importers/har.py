@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 from abs_replay.exchange import Body, Outcome, Request, Response
 from abs_replay.importers.imported import Imported
 from abs_replay.importers.messages import (
-    Tape,
     base64_bytes,
     body_bytes,
     header_pairs,
@@ -20,12 +19,12 @@ from abs_replay.importers.messages import (
     latin,
     obj,
     objects,
-    reading,
     request_of,
     status_of,
     text_of,
 )
 from abs_replay.importers.source import Source
+from abs_replay.importers.tape import Tape, reading
 
 UNSAVED = "a body was not saved with the archive; it is kept as cut"
 FORM = "a form was kept as parameters; it is written anew"

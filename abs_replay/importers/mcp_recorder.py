@@ -12,18 +12,9 @@ from typing import Any
 
 from abs_replay.exchange import Body, Headers, Request, Response
 from abs_replay.importers.imported import Imported
-from abs_replay.importers.messages import (
-    Tape,
-    iso_time,
-    json_bytes,
-    obj,
-    objects,
-    reading,
-    request_of,
-    status_of,
-    text_of,
-)
+from abs_replay.importers.messages import iso_time, json_bytes, obj, objects, request_of, status_of, text_of
 from abs_replay.importers.source import Source
+from abs_replay.importers.tape import Tape, reading
 
 WRITTEN = "the tool kept messages alone: headers, compact JSON and framing are written anew"
 _JSON, _EVENTS = "application/json", "text/event-stream"

@@ -12,8 +12,9 @@ from typing import Any
 from abs_replay.errors import UsageError
 from abs_replay.exchange import Body, Headers, Outcome, Request, Response
 from abs_replay.importers.imported import Imported
-from abs_replay.importers.messages import Tape, reading, split_url
+from abs_replay.importers.messages import split_url
 from abs_replay.importers.source import Source
+from abs_replay.importers.tape import Tape, reading
 
 SOCKET = "the messages of a WebSocket are not kept"
 OTHER = "a flow that is no HTTP is left out"

@@ -12,18 +12,16 @@ from abs_replay.cassette.document import Wrong
 from abs_replay.exchange import Body, Chunk, Headers, Response, header
 from abs_replay.importers.imported import Imported
 from abs_replay.importers.messages import (
-    PARSED,
-    Tape,
     body_bytes,
     header_pairs,
     json_bytes,
     objects,
-    reading,
     request_of,
     status_of,
     text_of,
 )
 from abs_replay.importers.source import Source
+from abs_replay.importers.tape import PARSED, Tape, reading
 
 
 def recognises(source: Source) -> bool:

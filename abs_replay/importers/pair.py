@@ -10,19 +10,17 @@ from typing import Any
 from abs_replay.exchange import Body, Request, Response
 from abs_replay.importers.imported import Imported
 from abs_replay.importers.messages import (
-    PARSED,
-    Tape,
     body_bytes,
     header_pairs,
     json_bytes,
     latin,
     obj,
-    reading,
     request_of,
     status_of,
     text_of,
 )
 from abs_replay.importers.source import Source
+from abs_replay.importers.tape import PARSED, Tape, reading
 
 UNKNOWN_REQUEST = "the tool kept no request: an empty POST / stands for it, which no client will ask for"
 _ANSWER = {"status", "headers", "body"}

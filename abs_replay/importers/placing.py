@@ -118,10 +118,17 @@ def _role(exchange: Exchange) -> Role | None:
         return Role.AGENT
     for role in (Role.LLM, Role.AGENT):
         seen = replace(exchange, channel=Channel(role, role.value))
-        names = (name for name, decoder in DECODERS.items() if decoder is not rest and decoder.claims(seen))
-        if name := next(names, None):
+        claiming = (name for name in DECODERS if DECODERS[name] is not rest and _claims(name, seen))
+        if name := next(claiming, None):
             return _ROLES.get(name, Role.LLM)
     return None
+
+
+def _claims(name: str, exchange: Exchange) -> bool:
+    try:
+        return DECODERS[name].claims(exchange)
+    except Exception:  # a decoder's fault costs one exchange its channel, not the file its import
+        return False
 
 
 def _is_a2a(exchange: Exchange) -> bool:

@@ -11,7 +11,6 @@ from typing import Any
 from abs_replay.exchange import Body, Response
 from abs_replay.importers.imported import Imported
 from abs_replay.importers.messages import (
-    Tape,
     bare,
     header_pairs,
     http_date,
@@ -19,12 +18,12 @@ from abs_replay.importers.messages import (
     latin,
     obj,
     objects,
-    reading,
     request_of,
     status_of,
     text_of,
 )
 from abs_replay.importers.source import Source
+from abs_replay.importers.tape import Tape, reading
 
 _MARK = re.compile(r"^http_interactions:", re.MULTILINE)
 _AS_IT_STANDS = ("UTF-8", "US-ASCII", "ASCII-8BIT")

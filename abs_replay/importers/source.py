@@ -15,9 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from abs_replay.decoders import fields
 from abs_replay.errors import UsageError
-from abs_replay.importers import yaml_values
 
 LARGEST = 512 * 1024 * 1024  # bytes of a file, and of what a compressed one expands to
 _OPENS = re.compile(r"\s*[{\[]")
@@ -131,6 +129,8 @@ class Source:
         return tuple(lines) or self.wrong("is empty")
 
     def _parsed(self, text: str, line: int | None) -> Any:
+        from abs_replay.decoders import fields  # here, as below: who reads traces alone needs none of it
+
         try:
             return fields.parse(text)
         except json.JSONDecodeError as error:
@@ -142,6 +142,8 @@ class Source:
     def _yaml(self) -> Any:
         if self.text is None:
             return self.wrong("is not UTF-8 text")
+        from abs_replay.importers import yaml_values
+
         try:
             return yaml_values.read(self.text)
         except yaml_values.BadYaml as error:

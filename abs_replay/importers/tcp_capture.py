@@ -14,8 +14,9 @@ from abs_replay.exact_json import Number
 from abs_replay.exchange import Outcome
 from abs_replay.importers.http1 import Message, Reader, Unreadable
 from abs_replay.importers.imported import Imported
-from abs_replay.importers.messages import Tape, base64_bytes, body_bytes, date_of, obj, reading
+from abs_replay.importers.messages import base64_bytes, body_bytes, date_of, obj
 from abs_replay.importers.source import Line, Source
+from abs_replay.importers.tape import Tape, reading
 
 COUNTED = "times count from the start of the capture: they are set so that the first Date header holds"
 UNASKED = "an answer without a request is left out"
@@ -108,9 +109,12 @@ def _pairs(tape: Tape, connections: Mapping[str, _Connection]) -> Iterator[_Pair
     for connection in connections.values():
         asked = [message for message in connection.sent.messages if message.method]
         answers = connection.answered.answers()
-        for number, request in enumerate(asked):
-            yield request, answers[number] if number < len(answers) else None, connection
-        for _ in answers[len(asked) :]:
+        for request in asked:
+            while answers and answers[0].start < request.start:  # the capture began between them
+                answers.pop(0)
+                tape.remark(UNASKED)
+            yield request, answers.pop(0) if answers else None, connection
+        for _ in answers:
             tape.remark(UNASKED)
         if connection.sent.switched or connection.answered.switched:
             tape.remark(SWITCHED)

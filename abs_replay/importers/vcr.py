@@ -16,9 +16,6 @@ from abs_replay.cassette.document import Wrong
 from abs_replay.exchange import Body, Response
 from abs_replay.importers.imported import Imported
 from abs_replay.importers.messages import (
-    PARSED,
-    TAGGED,
-    Tape,
     bare,
     header_pairs,
     json_bytes,
@@ -26,12 +23,12 @@ from abs_replay.importers.messages import (
     latin,
     obj,
     objects,
-    reading,
     request_of,
     status_of,
     text_of,
 )
 from abs_replay.importers.source import Source
+from abs_replay.importers.tape import PARSED, TAGGED, Tape, reading
 from abs_replay.importers.yaml_values import Tagged
 
 _MARK = re.compile(r"^(?:- |  ? ?)?\"?(?:interactions|requests)\"?:", re.MULTILINE)
