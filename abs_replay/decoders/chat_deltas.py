@@ -20,6 +20,7 @@ _ENDS: Final[Mapping[str, tuple[str, ...]]] = {
     "text": ("thought", "structure"),
     "structure": ("text", "thought", "structure"),
 }
+_PLAIN: Final = frozenset(("role", "content"))
 _UNSAID: Final = ("thought", "reasoning")
 
 
@@ -91,6 +92,9 @@ class Deltas:
     _empty: int | None = None  # the first event whose words are empty
 
     def add(self, delta: Mapping[str, Any], number: int) -> None:
+        if delta.keys() <= _PLAIN:  # as most are
+            self._content(delta.get("content"), number)
+            return
         for thought in chat_messages.reasoning(delta, ""):
             self._piece("reasoning", thought.text, number)
         for position, tool in enumerate(items(delta.get("executed_tools"))):

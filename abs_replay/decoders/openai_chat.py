@@ -61,19 +61,23 @@ class _Answer:
         """Take in what a body or a chunk tells beside its choices."""
         self.model = text(body.get("model")) or self.model
         self.response_id = self.response_id or text(body.get("id"))
-        # The last chunk of Groq's streams has its usage in an object of its own.
-        self.usage = _usage(body.get("usage")) or _usage(obj(body.get("x_groq")).get("usage")) or self.usage
+        if body.get("usage") or body.get("x_groq"):
+            # The last chunk of Groq's streams has its usage in an object of its own.
+            beside = obj(body.get("x_groq")).get("usage")
+            self.usage = _usage(body.get("usage")) or _usage(beside) or self.usage
         for key in _SOURCES:
-            self.sources[key] = len(items(body.get(key))) or self.sources.get(key, 0)
+            if items(body.get(key)):
+                self.sources[key] = len(body[key])
 
     def choice(self, choice: Mapping[str, Any], message: Mapping[str, Any]) -> None:
         """Take in what choice 0 tells beside its message's words."""
         self.finish = text(choice.get("finish_reason")) or self.finish
         if choice.get("error") is not None:
             self.error = error_words(choice)
-        self.annotations += items(message.get("annotations"))
-        audio = obj(message.get("audio"))
-        self.spoken = self.spoken or bool(text(audio.get("data")) or text(audio.get("transcript")))
+        if message.get("annotations"):
+            self.annotations += items(message["annotations"])
+        if audio := obj(message.get("audio")):
+            self.spoken = self.spoken or bool(text(audio.get("data")) or text(audio.get("transcript")))
 
     def told(self) -> tuple[str, ...]:
         """Say what the steps do not show."""

@@ -7,12 +7,13 @@ the client, and calls that the vendor carried out with their results.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from abs_replay.decoders import chat_messages, responses_tools
 from abs_replay.decoders.events import Call, Message, Part, Said, Served, Thought, composed
-from abs_replay.decoders.fields import items, obj, text
-from abs_replay.decoders.responses_tools import is_call, is_hosted, is_result, key, kind
+from abs_replay.decoders.fields import items, obj, structure, text
+from abs_replay.decoders.responses_tools import LONGEST_REMEMBERED, is_call, is_hosted, is_result, key, kind
 
 _ROLES: Final = {"developer": "system"}
 _COMPACTED: Final = ("compaction", "compaction_summary")
@@ -76,15 +77,16 @@ class _Reader:
     _remarks: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        hosted = {key(item) for item, _ in self.given if is_hosted(item)}
-        for item, at in self.given:
-            if is_result(kind(item)) and (self.answer or key(item) in hosted):
+        kinds = [kind(item) for item, _ in self.given]
+        named = list(zip(kinds, self.given, strict=True))
+        hosted = {key(item) for name, (item, _) in named if is_call(name) and is_hosted(item)}
+        for name, (item, at) in named if hosted or self.answer else ():
+            if is_result(name) and (self.answer or key(item) in hosted):
                 self._results.setdefault(key(item), []).append((item, at))
-        for item, at in self.given:
-            self._item(item, at)
+        for name, (item, at) in named:
+            self._item(name, item, at)
 
-    def _item(self, item: Mapping[str, Any], at: str) -> None:
-        name = kind(item)
+    def _item(self, name: str, item: Mapping[str, Any], at: str) -> None:
         if name == "message":
             self._message(item, at)
         elif name == "reasoning":
@@ -100,8 +102,7 @@ class _Reader:
         role = text(item.get("role")) or "assistant"
         if role != "assistant" and not self.answer:
             self.close()
-            content = chat_messages.content(item.get("content"))
-            self.messages.append(Message(_ROLES.get(role, role), content, at=at))
+            self.messages.append(_said(_ROLES.get(role, role), item.get("content"), at))
             return
         if kind(self._last) == "message" and not text(item.get("id")):
             # Two messages without ids are two answers; those of one answer bear its ids.
@@ -141,9 +142,11 @@ class _Reader:
 
     def _noted(self, item: Mapping[str, Any]) -> None:
         """Keep what a call's name does not say: its server, its namespace."""
-        for field_name in ("server_label", "namespace"):
-            if self.answer and text(item.get(field_name)) and kind(item) != responses_tools.APPROVAL:
-                self._remarks.append(f"{field_name} of {item.get('name')}: {item[field_name]}")
+        if not self.answer or kind(item) == responses_tools.APPROVAL:
+            return
+        for beside in ("server_label", "namespace"):
+            if text(item.get(beside)):
+                self._remarks.append(f"{beside} of {item.get('name')}: {item[beside]}")
 
     def _result(self, item: Mapping[str, Any], at: str) -> None:
         if id(item) in self._joined:
@@ -155,9 +158,8 @@ class _Reader:
             self._add([responses_tools.joined(asked, item, at)], item, at)
             return
         self.close()
-        content, error = responses_tools.result(item)
         name = text(item.get("name")) or self._names.get(call_id or "")
-        self.messages.append(Message("tool", content, (), call_id, name, at, error=error))
+        self.messages.append(_answered(item, call_id, name, at))
 
     def _untold(self, name: str, item: Mapping[str, Any]) -> None:
         if name != "mcp_list_tools":
@@ -182,6 +184,28 @@ class _Reader:
         """Say what the messages do not show."""
         silent = [f"item {name} is not traced: {number}" for name, number in self._silent.items()]
         return tuple(dict.fromkeys([*self._remarks, *silent]))
+
+
+def _said(role: str, content: Any, at: str) -> Message:
+    words = chat_messages.content(content)
+    if isinstance(words, str) and len(words) <= LONGEST_REMEMBERED:
+        return _known(role, words, None, None, at)
+    return Message(role, words, at=at)
+
+
+def _answered(item: Mapping[str, Any], call_id: str | None, name: str | None, at: str) -> Message:
+    output = item.get("output")
+    short = isinstance(output, str) and len(output) <= LONGEST_REMEMBERED
+    if short and item.get("status") in (None, "completed"):
+        return _known("tool", output, call_id, name, at)
+    content, error = responses_tools.result(item)
+    return Message("tool", content, (), call_id, name, at, error=error)
+
+
+@lru_cache(8192)
+def _known(role: str, words: str, call_id: str | None, name: str | None, at: str) -> Message:
+    """Read a message once: each request repeats its history."""
+    return Message(role, structure(words) if role == "tool" else words, (), call_id, name, at)
 
 
 def _composed(parts: Sequence[Part], at: str) -> Message:

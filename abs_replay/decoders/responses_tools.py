@@ -7,6 +7,7 @@ which sends the result as an item of its own; so is the shell, but in a containe
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from abs_replay import exact_json
@@ -15,6 +16,7 @@ from abs_replay.decoders.events import Call, Served
 from abs_replay.decoders.fields import items, obj, structure, text
 from abs_replay.exact_json import Json
 
+LONGEST_REMEMBERED: Final = 4096  # characters of one text of a history
 APPROVAL: Final = "mcp_approval_request"
 _BAD: Final = ("failed", "incomplete")
 # Fields of a call's item that are no arguments.
@@ -56,7 +58,7 @@ def call(item: Mapping[str, Any], at: str) -> Call | None:
     call_id = text(item.get("call_id"))
     match name:
         case "function_call":
-            return chat_messages.called(item.get("name"), item.get("arguments"), call_id, at)
+            return _function(item.get("name"), item.get("arguments"), call_id, at)
         case "custom_tool_call":
             return chat_messages.called(item.get("name"), item.get("input"), call_id, at)
         case "mcp_approval_request":
@@ -66,6 +68,18 @@ def call(item: Mapping[str, Any], at: str) -> Call | None:
             return Call(name, asked | label, text(item.get("id")), at)
     given = _GIVEN.get(name, _fields)(item)
     return chat_messages.called(name.removesuffix("_call"), given, call_id, at)
+
+
+def _function(name: Any, given: Any, call_id: str | None, at: str) -> Call | None:
+    if isinstance(name, str) and isinstance(given, str) and len(given) <= LONGEST_REMEMBERED:
+        return _known_function(name, given, call_id, at)
+    return chat_messages.called(name, given, call_id, at)
+
+
+@lru_cache(8192)
+def _known_function(name: str, given: str, call_id: str | None, at: str) -> Call | None:
+    """Read a call once: each request repeats its history."""
+    return chat_messages.called(name, given, call_id, at)
 
 
 def _fields(item: Mapping[str, Any]) -> Json:
