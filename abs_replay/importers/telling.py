@@ -7,13 +7,13 @@ responds and calls, a tool responds, what was only thought is internal. Messages
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from abs_replay import exact_json
 from abs_replay.decoders import Call, Message, Part, Said, Served, Thought
 from abs_replay.exact_json import Json
 from abs_replay.importers import trace_file
-from abs_replay.importers.messages import iso_time
 from abs_replay.trace import Step, Trace, Usage, Visibility
 
 TIMELESS: Final = "no times were kept: the steps have none"
@@ -82,8 +82,7 @@ class Teller:
 
     def _answer(self, message: Message, facts: Facts) -> None:
         parts = message.parts or _parts(message)
-        self._groups += (grouped := sum(isinstance(part, Call) for part in parts) > 1)
-        group = f"p{self._groups}" if grouped else None
+        group = self._group() if sum(isinstance(part, Call) for part in parts) > 1 else None
         first = len(self._told)
         for part in parts:
             match part:
@@ -96,6 +95,10 @@ class Teller:
                 case Served():
                     self._served(part, facts)
         self._note(first, facts)
+
+    def _group(self) -> str:
+        self._groups += 1
+        return f"p{self._groups}"
 
     def _speak(self, action: str, content: Json, facts: Facts, seen: Visibility) -> None:
         took = facts.took_ms
@@ -183,9 +186,12 @@ def identity(trace: Trace) -> str:
 
 
 def moment(value: Any) -> float | None:
-    """A time as logs write it, in Unix seconds: ISO 8601, or a number of seconds or milliseconds."""
+    """A time as logs write it, in Unix seconds: ISO 8601, or a number of seconds or milliseconds.
+
+    Without an offset it is UTC: what a file says must not depend on where it is read.
+    """
     if isinstance(value, str):
-        return iso_time(value)
+        return _iso(value)
     if isinstance(value, bool) or value is None or isinstance(value, list | dict):
         return None
     try:
@@ -194,6 +200,14 @@ def moment(value: Any) -> float | None:
         return None
     found = found / 1000 if found > 1e11 else found
     return found if 0 < found < 1e11 else None
+
+
+def _iso(text: str) -> float | None:
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def tagged(pairs: Iterable[tuple[str, Any]]) -> dict[str, str]:

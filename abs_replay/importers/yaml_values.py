@@ -63,7 +63,7 @@ class _Values:
     """Makes values of nodes; what aliases stand for counts every time, so that they can not multiply."""
 
     def __init__(self, size: int) -> None:
-        self._left = 4 * size + 1_000_000
+        self._left = 4 * size + 200_000
 
     def of(self, node: yaml.Node, depth: int) -> Any:
         line = node.start_mark.line + 1 if node.start_mark else None

@@ -119,7 +119,12 @@ _Plain.add_constructor("!binary", _binary)
 _Plain.add_multi_constructor("tag:yaml.org,2002:python/", _any)
 
 
-def _documents(corpus: Path, format_: str) -> Iterator[tuple[str, Any, Imported]]:
+@cache
+def _documents(corpus: Path, format_: str) -> tuple[tuple[str, Any, Imported], ...]:
+    return tuple(_parsed(corpus, format_))
+
+
+def _parsed(corpus: Path, format_: str) -> Iterator[tuple[str, Any, Imported]]:
     for name, (found, imported) in read_all(corpus).items():
         if found == format_ and ".json" not in name:
             data = (corpus / name).read_bytes()
