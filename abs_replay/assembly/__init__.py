@@ -102,7 +102,7 @@ def _trace(
     ledger = Narrator(conversation).ledger
     carry_out(conversation, ledger)
     # Sorting is stable: what came at one time keeps the order in which it was told.
-    drafts = sorted(ledger.drafts, key=lambda draft: draft.time)
+    drafts = sorted(ledger.drafts, key=lambda draft: (draft.time, not _ends(draft)))
     tags = dict(recording.tags) if recording else {}
     trace = Trace(
         id=_identify(members),
@@ -114,6 +114,11 @@ def _trace(
         agent_version=tags.get("agent_version"),
     )
     return trace, tuple(tuple(draft.notes) for draft in drafts)
+
+
+def _ends(draft: Draft) -> bool:
+    """Say whether this ends what began before: at one time, that comes before what begins then."""
+    return draft.actor == "tool" and draft.began is not None and draft.began < draft.time
 
 
 def _identify(members: Iterable[Seen]) -> str:
