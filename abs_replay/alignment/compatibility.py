@@ -13,9 +13,9 @@ from abs_replay.predicates import (
     Undecided,
     arguments_of,
     as_text,
-    contains,
     fits,
     json_type,
+    normalised,
     structured,
     unlike,
 )
@@ -104,6 +104,7 @@ class TurnIndex:
     _targets: dict[str | None, int] = field(default_factory=dict)
     _arguments: dict[tuple[str, str, Json], int] = field(default_factory=dict)
     _contents: dict[tuple[str, str], int] = field(default_factory=dict)
+    _folded: dict[int, str] = field(default_factory=dict)
     _criteria: dict[tuple[str, str | None, int], _Decision] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -206,7 +207,14 @@ class TurnIndex:
             return self._search(rule.pattern or "", mask)
         if not rule.value:  # from outside, else the document had been refused (V2)
             return _Decision(0, "matches_when: `value` is empty")
-        return _Decision(_kept(mask, lambda n: contains(as_text(self.steps[n].content), rule.value or "")))
+        wanted = normalised(rule.value, fold=True)
+        return _Decision(_kept(mask, lambda n: wanted in self._folded_text(n)))
+
+    def _folded_text(self, position: int) -> str:
+        """Give a step's words as `contains` compares them (E2), brought into that form once."""
+        if position not in self._folded:
+            self._folded[position] = normalised(as_text(self.steps[position].content), fold=True)
+        return self._folded[position]
 
     def _search(self, pattern: str, mask: int) -> _Decision:
         fit, troubles = 0, []
