@@ -43,11 +43,10 @@ def history(values: Any, at: str) -> Read:
     found = [(one, f"{at}[{i}]") for i, one in enumerate(items(values)) if isinstance(one, dict)]
     reader = _Reader(found, answer=False)
     reader.close()
-    kinds = [kind(item) for item, _ in found]
-    compacted = any(name in _COMPACTED for name in kinds)
-    new = kinds[:1] and kinds[0] in _COMPACTED and all(message.role == "user" for message in reader.messages)
-    compaction = compaction_id([item for item, _ in found]) if new else None
-    return Read(tuple(reader.messages), compacted, reader.told(), compaction)
+    compactions = [item for item, _ in found if item.get("type") in _COMPACTED]
+    new = compactions[:1] and compactions[0] is found[0][0] and all(m.role == "user" for m in reader.messages)
+    compaction = compaction_id(compactions) if new else None
+    return Read(tuple(reader.messages), bool(compactions), reader.told(), compaction)
 
 
 def compaction_id(values: Sequence[Any]) -> str | None:
@@ -132,12 +131,12 @@ class _Reader:
 
         An unknown tool that gives no id to answer to is the vendor's, as are all known ones of that kind.
         """
-        waiting = self._results.get(key(item))
+        waiting = self._results.get(key(item)) if self._results else None
         if waiting:
             result, place = waiting.pop(0)
             self._joined.add(id(result))
             return responses_tools.joined(asked, result, place)
-        unknown = kind(item) not in responses_tools.KNOWN and asked.call_id is None
+        unknown = asked.call_id is None and kind(item) not in responses_tools.KNOWN
         return Served(asked, answered=False, at=asked.at) if unknown or is_hosted(item) else asked
 
     def _noted(self, item: Mapping[str, Any]) -> None:

@@ -48,8 +48,9 @@ def key(item: Mapping[str, Any]) -> tuple[str, str | None]:
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether the vendor carries a call out and tells the result in an item of its own."""
-    where = obj(item.get("environment")).get("type")
-    return kind(item) == "program" or item.get("execution") == "server" or where == "container_reference"
+    if item.get("type") == "program" or item.get("execution") == "server":
+        return True
+    return obj(item.get("environment")).get("type") == "container_reference"
 
 
 def call(item: Mapping[str, Any], at: str) -> Call | None:
