@@ -1,8 +1,12 @@
 """From a store's exchanges to its traces, derived when they are first read (DESIGN §2, first idea).
 
-They are kept with the digest of their exchanges and the decoders' version, and derived again,
-with a notice, when either is another. Where they can not be kept, since another process holds
-the store or it can not be written, they are given all the same.
+They are kept with the digest of their exchanges, the decoders' version and the configured key of
+conversations, and derived again, with a notice, when one of these is another. Where they can not be
+kept, since another process holds the store or it can not be written, they are given all the same.
+
+A recording in progress is derived when it is read, and when it ends. Not when a conversation goes idle:
+what was derived then would be derived again with the next exchange, in the process that passes the
+tester's traffic on.
 """
 
 import sys
@@ -11,21 +15,31 @@ from contextlib import suppress
 from dataclasses import replace
 
 from abs_replay import decoders
-from abs_replay.assembly import assemble
+from abs_replay.assembly import Account, ConversationKey, assemble, explain
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Recording
-from abs_replay.store import IMPORTED, Derivation, Store
+from abs_replay.store import Derivation, Store
 from abs_replay.trace import Trace
 
 SAVING_S = 0.5  # how long to wait for the lock: who reads should not wait to have kept
+AT_END_BYTES = 40_000_000  # of bodies; more would keep whoever ends a recording waiting for seconds
+NO_KEY = ConversationKey()
 
 
 def say_on_stderr(message: str) -> None:
     print(f"abs: {message}", file=sys.stderr, flush=True)
 
 
+def version(by: ConversationKey = NO_KEY) -> str:
+    """What traces depend on beside their bytes."""
+    return f"{decoders.version()} by {by}" if str(by) else decoders.version()
+
+
 def traces_of(
-    store: Store, recording_ref: str | None = None, notice: Callable[[str], None] = say_on_stderr
+    store: Store,
+    recording_ref: str | None = None,
+    notice: Callable[[str], None] = say_on_stderr,
+    by: ConversationKey = NO_KEY,
 ) -> tuple[Trace, ...]:
     """The traces of one recording, or of all, the oldest first; raises `StoreError`."""
     if recording_ref is None:
@@ -34,26 +48,41 @@ def traces_of(
         recordings = [store.recording(recording_ref)]
     only = None if recording_ref is None else recordings[0].id
     known = {derivation.recording: derivation for derivation in store.derivations(only)}
-    current = {id_ for id_, derivation in known.items() if _is_current(derivation)}
+    current = {id_ for id_, derivation in known.items() if is_current(derivation, by)}
     traces = [trace for trace in store.traces(only) if trace.recording in current] if current else []
     for recording in recordings:
         if recording.id in known and recording.id not in current:
-            traces += _derive(store, recording, known[recording.id], notice)
+            traces += _derive(store, recording, known[recording.id], notice, by)
     return tuple(sorted(traces, key=lambda trace: trace.started_at or 0.0))
 
 
+def account_of(store: Store, recording: Recording, by: ConversationKey = NO_KEY) -> Account:
+    """Derive a recording's traces with the reasons for them, as its exchanges are now; keeps nothing."""
+    return explain(store.each_exchange(recording.id), recording, by)
+
+
+def derive_at_end(store: Store, recording: Recording, by: ConversationKey = NO_KEY) -> None:
+    """Derive what was just recorded, so that who reads it first need not wait; or leave it to them."""
+    found = [each for each in store.recordings() if each.recording.id == recording.id]
+    if found and found[0].bytes <= AT_END_BYTES:
+        traces_of(store, recording.id, by=by)
+
+
 def _derive(
-    store: Store, recording: Recording, known: Derivation, notice: Callable[[str], None]
+    store: Store,
+    recording: Recording,
+    known: Derivation,
+    notice: Callable[[str], None],
+    by: ConversationKey,
 ) -> tuple[Trace, ...]:
     if known.derived_from is not None:
-        notice(
-            f"recording {recording.name} ({recording.id}): {_reason(recording, known)}, traces derived again"
-        )
+        reason = _reason(recording, known, by)
+        notice(f"recording {recording.name} ({recording.id}): {reason}, traces derived again")
     before = {trace.id: trace for trace in store.traces(recording.id)} if known.derived_from else {}
-    found = assemble(store.exchanges(recording.id), recording)
+    found = assemble(store.each_exchange(recording.id), recording, by)
     traces = tuple(_with_what_was_played(trace, before.get(trace.id)) for trace in found)
     with suppress(StoreError):
-        store.save_traces(recording.id, traces, known.exchange_digest, decoders.version(), SAVING_S)
+        store.save_traces(recording.id, traces, known.exchange_digest, version(by), SAVING_S)
     return traces
 
 
@@ -64,13 +93,12 @@ def _with_what_was_played(trace: Trace, before: Trace | None) -> Trace:
     return replace(trace, session=before.session, bindings=before.bindings, vars=before.vars)
 
 
-def _is_current(known: Derivation) -> bool:
-    if known.decoders_version == IMPORTED:  # there is nothing to derive them from
-        return True
-    return (known.derived_from, known.decoders_version) == (known.exchange_digest, decoders.version())
+def is_current(known: Derivation, by: ConversationKey = NO_KEY) -> bool:
+    """Whether a recording's traces are those of its exchanges and of today's decoders."""
+    return (known.derived_from, known.decoders_version) == (known.exchange_digest, version(by))
 
 
-def _reason(recording: Recording, known: Derivation) -> str:
-    if known.decoders_version != decoders.version():
-        return f"decoders are another version ({known.decoders_version} → {decoders.version()})"
+def _reason(recording: Recording, known: Derivation, by: ConversationKey) -> str:
+    if known.decoders_version != version(by):
+        return f"decoders are another version ({known.decoders_version} → {version(by)})"
     return "more exchanges came" if recording.ended_at is None else "its exchanges are others"

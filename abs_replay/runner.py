@@ -73,13 +73,19 @@ def _redacted(values: Mapping[str, Json], redactor: Redactor) -> Mapping[str, Js
     return found
 
 
-def keep(store: "Store", recording: Recording, outcomes: Sequence[RunOutcome]) -> None:
-    """Keep what was played under a recording that has begun, as if it had been recorded."""
+def keep(
+    store: "Store", recording: Recording, outcomes: Sequence[RunOutcome], version: str | None = None
+) -> None:
+    """Keep what was played under a recording that has begun, as if it had been recorded.
+
+    `version` is what traces are derived by where a configuration says more than the decoders (`derivation`);
+    runs are told apart by their own header, whatever it says.
+    """
     store.append(recording.id, [exchange for outcome in outcomes for exchange in outcome.exchanges])
     store.end(recording.id, time.time())
     (derivation,) = store.derivations(recording.id)
     traces = [replace(outcome.trace, recording=recording.id, tags=recording.tags) for outcome in outcomes]
-    store.save_traces(recording.id, traces, derivation.exchange_digest, decoders.version())
+    store.save_traces(recording.id, traces, derivation.exchange_digest, version or decoders.version())
 
 
 class _Play:

@@ -101,8 +101,9 @@ def _trace(
     start = first.start / 1000 if first.part else first.exchange.started_at
     ledger = Narrator(conversation).ledger
     carry_out(conversation, ledger)
-    # Sorting is stable: what came at one time keeps the order in which it was told.
-    drafts = sorted(ledger.drafts, key=lambda draft: (draft.time, not _ends(draft)))
+    # Sorting is stable: what came at one time keeps the order in which it was told. (Of a time in ms since
+    # the epoch, a double keeps no more than the first three decimals.)
+    drafts = sorted(ledger.drafts, key=lambda draft: (round(draft.time, 2), not _ends(draft)))
     tags = dict(recording.tags) if recording else {}
     trace = Trace(
         id=_identify(members),

@@ -244,7 +244,9 @@ class Narrator:
         self.ledger.drop(attempt.made)
         turn = attempt.seen.turn
         why = (turn and turn.error) or "its client says that it asks again"
-        attempt.failed.append(Note("retry", attempt.seen.exchange.id, "response", f"dropped: {why}"))
+        attempt.failed.append(
+            Note("retry", attempt.seen.exchange.id, "response", f"{why}; it was tried again")
+        )
         attempt.made = []
 
 

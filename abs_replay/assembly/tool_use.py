@@ -135,7 +135,7 @@ def _sightings(one: _Served, response: Draft) -> None:
         if index + 1 < len(one.uses) and _failed(seen, use, one.uses[index + 1][1]):
             response.retries += 1
             source = sources[0]
-            text = f"dropped: {use.said.error}, and tried again"
+            text = f"{use.said.error}; it was tried again"
             response.notes.append(Note("retry", source.exchange, source.at, text))
         # A failed attempt stays a source, as what was asked is one.
         response.show(sources, "the tool's own answer")

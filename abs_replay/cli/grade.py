@@ -154,9 +154,10 @@ def _read_files(options: Options) -> Sequence["Trace"]:
 
 
 def _read_store(options: Options) -> Sequence["Trace"]:
+    from abs_replay.cli.conversations import conversation_key
     from abs_replay.derivation import traces_of
 
-    traces = traces_of(_store(options), options.recording)
+    traces = traces_of(_store(options), options.recording, by=conversation_key())
     if options.since is None:
         return traces
     begin = since(options.since, datetime.now().astimezone())

@@ -1,4 +1,4 @@
-"""`abs ls`: what a store holds, a line each. Only traces are ever decoded, when they are asked for."""
+"""`abs ls`: what a store holds, a line each. Nothing is decoded: traces are those derived before."""
 
 import os
 import sys
@@ -41,7 +41,7 @@ def command(kind: str, recording: str | None, store: Path | None, format_: str) 
     \b
     abs ls                                       recordings
     abs ls exchanges --recording last            what was said on the wire
-    abs ls traces                                conversations; derived now if they were not yet
+    abs ls traces                                conversations, as far as they were derived
     abs ls gradings --format json                for a script
 
     A narrow screen shows fewer columns and the beginnings of ids, which every command takes; a pipe gets all.
@@ -117,13 +117,14 @@ def _exchanges(store: "Store", ref: str | None) -> List:
 
 def _traces(store: "Store", ref: str | None) -> List:
     from abs_replay.cli.columns import moment
-    from abs_replay.derivation import traces_of
     from abs_replay.reports.cells import cut
 
+    only = None if ref is None else store.recording(ref).id
+    _say_what_is_not_derived(store, only)
     documents: list[Json] = []
     rows: Rows = []
-    for trace in traces_of(store, ref):
-        words = _first_words(trace)
+    for trace in store.traces(only):
+        words, usage, branch = _first_words(trace), trace.usage, trace.branch_of
         documents.append(
             {
                 "id": trace.id,
@@ -131,6 +132,11 @@ def _traces(store: "Store", ref: str | None) -> List:
                 "session": trace.session,
                 "started_at": trace.started_at,
                 "steps": len(trace.steps),
+                "models": trace.models,
+                "usage": usage and {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
+                "retries": sum(step.retries for step in trace.steps),
+                "segments": [step.seq for step in trace.steps if step.segment],
+                "branch_of": branch and {"trace": branch.trace, "step": branch.step},
                 "first_words": words,
                 "tags": trace.tags,
             }
@@ -139,6 +145,22 @@ def _traces(store: "Store", ref: str | None) -> List:
         shown = cut(words or "", MOST_WORDS)
         rows.append((trace.id, *where, moment(trace.started_at), str(len(trace.steps)), shown))
     return documents, ("ID", "RECORDING", "SESSION", "STARTED", "STEPS>", "FIRST WORDS"), rows
+
+
+def _say_what_is_not_derived(store: "Store", only: str | None) -> None:
+    """Say which recordings have exchanges that their traces, if any, were not made of."""
+    from abs_replay.cli.conversations import conversation_key
+    from abs_replay.derivation import is_current
+
+    by = conversation_key()
+    stale = [each.recording for each in store.derivations(only) if not is_current(each, by)]
+    if stale:
+        shown = ", ".join(id_[:12] for id_ in stale[:3]) + (", ..." if len(stale) > 3 else "")
+        click.echo(
+            f"abs: traces of {shown} were not derived yet, or are out of date: "
+            f"`abs show {stale[0][:12]}` derives them",
+            err=True,
+        )
 
 
 def _first_words(trace: "Trace") -> str | None:

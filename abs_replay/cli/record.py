@@ -7,6 +7,7 @@ import signal
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ import click
 from abs_replay.channels import KNOWN_MODELS, distinct, environment, parse_upstream, without_proxy
 from abs_replay.cli.listeners import exported, listed
 from abs_replay.cli.recording_log import Log, counted
-from abs_replay.errors import UsageError
+from abs_replay.errors import AbsReplayError, UsageError
 from abs_replay.exchange import Channel, Exchange, Recording, Role, Upstream
 
 if TYPE_CHECKING:
@@ -163,9 +164,20 @@ def _record(plan: Plan, log: Log) -> int:
         store=str(plan.store),
         **asdict(summary),
     )
+    _derive(plan)
     if summary.lost:
         log.problem(f"LOST in all: {summary.lost}; what was kept is in {plan.store}")
     return exit_status(status, summary.lost > 0)
+
+
+def _derive(plan: Plan) -> None:
+    """Derive the traces while they are fresh; where that fails, whoever reads them first does."""
+    from abs_replay.cli.conversations import conversation_key
+    from abs_replay.derivation import derive_at_end
+    from abs_replay.store import Store
+
+    with suppress(AbsReplayError):
+        derive_at_end(Store(plan.store, patience=1.0), plan.recording, conversation_key())
 
 
 def _need_mitmproxy() -> None:

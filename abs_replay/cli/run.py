@@ -143,6 +143,8 @@ def _store(options: Options) -> "Store | None":
 def _play(parts: Sequence["Part"], stage: "Stage", store: "Store | None") -> Played:
     """Play all parts; each session is a recording of its own, kept when its last row was played."""
     from abs_replay import runner
+    from abs_replay.cli.conversations import conversation_key
+    from abs_replay.derivation import version
 
     played = Played()
     for _, of_session in groupby(parts, key=lambda part: part.template.name):
@@ -155,7 +157,7 @@ def _play(parts: Sequence["Part"], stage: "Stage", store: "Store | None") -> Pla
             played.problems += _problems(part, outcome, stage)
         if store and recording:
             with _excused(played.problems):
-                runner.keep(store, recording, outcomes)
+                runner.keep(store, recording, outcomes, version(conversation_key()))
     return played
 
 

@@ -17,33 +17,34 @@ LEAST_WORDS = 24  # cells; where fewer are left beside the columns, words begin 
 
 def timeline(trace: Trace, screen: Screen | None) -> str:
     """A heading and the steps; wrapped to the screen, a line a step where there is none."""
-    lines = [*_heading(trace), "", *_steps(trace.steps, screen)]
+    lines = [*heading(trace), "", *_steps(trace.steps, screen)]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _heading(trace: Trace) -> Iterator[str]:
+def heading(trace: Trace) -> Iterator[str]:
+    """What is to say of the trace as a whole."""
     yield escaped(f"trace {trace.id}: {plural(len(trace.steps), 'step')}")
     tags = " ".join(f"{key}={value}" for key, value in trace.tags.items())
-    models = ", ".join(dict.fromkeys(step.model for step in trace.steps if step.model))
+    branch = trace.branch_of
     facts = {
         "session": trace.session,
         "recording": trace.recording,
         "started": None if trace.started_at is None else moment(trace.started_at),
         "agent version": trace.agent_version,
-        "models": models,
-        "tokens": _tokens(trace.steps),
+        "branch of": branch and f"{branch.trace}, after its step {branch.step or 0}",
+        "models": ", ".join(trace.models),
+        "tokens": trace.usage and f"{trace.usage.input_tokens} in, {trace.usage.output_tokens} out",
         "tags": tags,
         **{f"bound {name}": exact_json.dumps(value) for name, value in trace.bindings.items()},
     }
     yield from (escaped(f"  {name}: {value}") for name, value in facts.items() if value)
 
 
-def _tokens(steps: Sequence[Step]) -> str | None:
-    usages = [step.usage for step in steps if step.usage]
-    if not usages:
-        return None
-    sent = sum(usage.input_tokens for usage in usages)
-    return f"{sent} in, {sum(usage.output_tokens for usage in usages)} out"
+def marks(step: Step) -> list[str]:
+    """What is to say of how a step came to be: attempts before it, and a history that was changed."""
+    retries = f"[{step.retries} {'retry' if step.retries == 1 else 'retries'}]" if step.retries else None
+    segment = f"[segment: history {step.segment}]" if step.segment else None
+    return [mark for mark in (segment, retries) if mark]
 
 
 def _steps(steps: Sequence[Step], screen: Screen | None) -> Iterator[str]:
@@ -71,6 +72,7 @@ def _words(step: Step) -> str:
         _text(step.arguments) if step.arguments is not None else None,
         _text(step.content) if step.content is not None else None,
         took,
+        *marks(step),
         None if step.error is None else f"error: {step.error}",
     ]
     return "  ".join(part for part in parts if part)

@@ -10,7 +10,8 @@ from abs_replay.spec.places import Document, nearest
 from abs_replay.spec.yaml_nodes import read
 
 NAME = "abs.config.yaml"
-KEYS = ("agent", "channels", "aliases", "redact", "match", "adapters", "judge", "defaults")
+KEYS = ("agent", "channels", "aliases", "conversation", "redact", "match", "adapters", "judge", "defaults")
+PLACES = ("header", "cookie", "body")  # where a conversation's id may stand
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +19,14 @@ class Configuration:
     """What a configuration says; `settings` are all its keys as written.
 
     `aliases` maps the name that sessions use to the names that the wire shows (SEMANTICS A4).
+    `conversation` says where exchanges bear the id of their conversation: `header` and `cookie` a name,
+    `body` a path (`chat.id`).
     """
 
     file: Path | None = None
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     adapters: tuple[str, ...] = ()
+    conversation: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Json] = field(default_factory=dict)
 
 
@@ -64,6 +68,7 @@ def _problems(document: Document) -> list[Problem]:
             near = nearest(key, KEYS)
             hint = f"did you mean `{near}`?" if near else f"known: {', '.join(KEYS)}"
             problems.append(document.problem((key,), f"unknown key `{key}`: {hint}"))
+    problems += _conversation_problems(document, value.get("conversation", {}))
     aliases = value.get("aliases", {})
     if not isinstance(aliases, Mapping):
         return [*problems, document.problem(("aliases",), "must be a mapping of a name to its other names")]
@@ -73,13 +78,29 @@ def _problems(document: Document) -> list[Problem]:
     return problems
 
 
+def _conversation_problems(document: Document, value: Json) -> list[Problem]:
+    known = f"one of {', '.join(PLACES)}, with its name or path"
+    if not isinstance(value, Mapping):
+        return [document.problem(("conversation",), f"must be a mapping: {known}")]
+    problems = [
+        document.problem(("conversation", key), f"unknown key `{key}`: write {known}")
+        for key in value
+        if key not in PLACES
+    ]
+    wrong = [key for key in PLACES if key in value and not (isinstance(value[key], str) and value[key])]
+    return problems + [document.problem(("conversation", key), "must be text") for key in wrong]
+
+
 def _configuration(file: Path, value: Json) -> Configuration:
     assert isinstance(value, Mapping)  # checked
     aliases, adapters = value.get("aliases", {}), value.get("adapters")
+    conversation = value.get("conversation", {})
     assert isinstance(aliases, Mapping)
+    assert isinstance(conversation, Mapping)
     return Configuration(
         file,
         {name: tuple(map(str, others)) for name, others in aliases.items() if isinstance(others, list)},
         tuple(adapters) if isinstance(adapters, Mapping) else (),
+        {key: str(where) for key, where in conversation.items()},
         value,
     )

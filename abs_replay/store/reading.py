@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from abs_replay.exchange import Channel, Exchange, Outcome, Recording, Role
@@ -14,6 +14,7 @@ from abs_replay.store.writing import insert, new_rows
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+BATCH = 8_000_000  # bytes; each costs an opening and a scan of the ids
 _RECORDING = ", ".join(f"r.{column}" for column in RECORDING_COLUMNS)
 _EXCHANGE = ", ".join(EXCHANGE_COLUMNS)
 # SDKs hang up after the last event, so a client that closed is no error.
@@ -74,6 +75,20 @@ def exchanges(
     rows = connection.execute(query, [recording_id, recording_id, asked, asked]).fetchall()
     # Sorted here: a sort in DuckDB would move every body about.
     return tuple(sorted(map(exchange_of, rows), key=lambda each: (each.started_at, each.id)))
+
+
+def batches(summaries: Iterable[ExchangeSummary]) -> Iterator[list[str]]:
+    """Share exchanges out, as ids, so that the bodies of each batch are about `BATCH` bytes."""
+    ids: list[str] = []
+    size = 0
+    for each in summaries:
+        ids.append(each.id)
+        size += each.request_bytes + (each.response_bytes or 0)
+        if size >= BATCH:
+            yield ids
+            ids, size = [], 0
+    if ids:
+        yield ids
 
 
 def exchange_ids(connection: DuckDBPyConnection) -> list[tuple[str, str]]:

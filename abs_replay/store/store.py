@@ -110,6 +110,15 @@ class Store:
         with self._reading() as connection:
             return reading.exchanges(connection, recording_id, ids)
 
+    def each_exchange(self, recording_id: str) -> Iterator[Exchange]:
+        """Those exchanges that a recording has now, in start order, a few megabytes of them at a time.
+
+        The store is open while some are read and closed while they are used: a recording need fit
+        into nobody's memory, and nobody waits for the one who reads it.
+        """
+        for ids in reading.batches(self.exchange_summaries(recording_id)):
+            yield from self.exchanges(recording_id, ids)
+
     def exchange(self, ref: str) -> Exchange:
         """The exchange of an id, `last`, `last~1` or an id's beginning."""
         found = self.find(ref, "exchange")

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from click.testing import CliRunner, Result
 
 from abs_replay.cli import cli
 from abs_replay.cli.failure import run
+from abs_replay.derivation import traces_of
 from abs_replay.exchange import Body, Channel, Exchange, Outcome, Recording, Request, Response, Role, Upstream
 from abs_replay.store import Store
+from abs_replay.trace import Branch, Trace, Usage
 from abs_replay.verdicts import Grading, Report, Run, Status, Verdict
 from abs_replay.verdicts import Result as Came
 
@@ -121,12 +124,37 @@ def test_exchanges_are_those_of_all_recordings_or_of_one(store: Store) -> None:
     assert ls(store, "exchanges").stdout.splitlines()[2].endswith("GET /x")
 
 
-def test_traces_are_derived_when_they_are_asked_for(store: Store) -> None:
-    first = listed(store, "traces")[0]
+def test_traces_are_never_derived_by_a_list_which_says_what_does(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("abs_replay.assembly.decode", lambda exchange: pytest.fail("a list decoded"))
+        result = ls(store, "traces")
+        assert (result.exit_code, result.stdout) == (0, "")
+        assert result.stderr.startswith(
+            "abs: traces of r-1, r-2 were not derived yet, or are out of date: `abs show r-1` derives them\n"
+        )
+
+
+def test_derived_traces_are_listed_with_models_tokens_and_where_they_branched(store: Store) -> None:
+    traces_of(store)
+    (derivation, _) = store.derivations()
+    (plain,) = store.traces("r-1")
+    counted = replace(plain.steps[1], model="m", usage=Usage(7, 3), retries=2, segment="compacted")
+    branch = Trace("t-b", (plain.steps[0], counted), recording="r-1", branch_of=Branch(plain.id, 1))
+    assert derivation.decoders_version is not None
+    kept = (plain, replace(branch, started_at=11.0))
+    store.save_traces("r-1", kept, derivation.exchange_digest, derivation.decoders_version)
+    first, second = listed(store, "traces")
 
     assert (first["recording"], first["first_words"]) == ("r-1", "Where is \x1b[31m it?")
+    assert (first["models"], first["usage"], first["branch_of"]) == ([], None, None)
+    assert (second["models"], second["usage"]) == (["m"], {"input_tokens": 7, "output_tokens": 3})
+    assert (second["retries"], second["segments"]) == (2, [2])
+    assert second["branch_of"] == {"trace": plain.id, "step": 1}
+    assert ls(store, "traces").stderr == ""
     assert "Where is \\x1b[31m it?" in ls(store, "traces").stdout
-    assert listed(store)[0]["traces"] == 1
+    assert listed(store)[0]["traces"] == 2
 
 
 def test_gradings_are_listed_with_what_they_came_to(store: Store) -> None:

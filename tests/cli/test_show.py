@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from abs_replay.cli import cli
 from abs_replay.cli.failure import run
 from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role, Upstream
 from abs_replay.importers.trace_file import as_json, from_json
+from abs_replay.reports import Screen
 from abs_replay.store import Store
 from abs_replay.verdicts import Grading, Report, Run, Status, Verdict
 from abs_replay.verdicts import Result as Came
@@ -87,6 +89,68 @@ def test_a_trace_for_programs_is_a_trace_file(store: Store) -> None:
     shown = json.loads(show(store, trace.id, "--format", "json").stdout)
 
     assert as_json(from_json(shown)) == as_json(trace)
+
+
+FAILED = replace(CHAT, id="e-0", started_at=9.0, response=Response(503, JSON, Body(b'{"error": "busy"}')))
+STRANGE = Exchange("e-9", Channel(Role.LLM, "llm"), 11.0, Request("GET", "/v1/models"), Response(200))
+
+
+def test_why_shows_which_bytes_show_each_step_and_what_is_in_no_trace(store: Store) -> None:
+    store.append("r-1", [FAILED, STRANGE])
+    shown = show(store, "last", "--why").stdout
+
+    asked, answered = ASKED.index(b'{"role"'), ANSWER.index(b'{"role"')
+    assert f"request.messages[0] (request bytes {asked}–{len(ASKED) - 2}): the request brings it" in shown
+    assert f"response.message (response bytes {answered}–{len(ANSWER) - 1}): the reply says it" in shown
+    assert "assistant responds  On its \\x1b[31m way.  [1 retry]\n" in shown
+    assert "   dropped  e-0 agent POST /chat\n" in shown
+    assert "HTTP 503: busy; it was tried again" in shown
+    assert shown.endswith(
+        "1 exchange in no trace\n  e-9  llm GET /v1/models\n"
+        "    no decoder claims GET /v1/models on llm: it has no body\n"
+    )
+
+
+def test_why_for_programs_is_a_trace_file_with_the_reasons(store: Store) -> None:
+    store.append("r-1", [FAILED, STRANGE])
+    shown = json.loads(show(store, "last", "--why", "--format", "json").stdout)
+
+    assert [step.content for step in from_json(shown).steps] == ["Where is it?", "On its \x1b[31m way."]
+    (said,), (answered, *dropped) = (each["notes"] for each in shown["why"]["steps"])
+    place = answered["bytes"]
+    assert json.loads(ANSWER[place["start"] : place["end"]])["content"] == "On its \x1b[31m way."
+    assert (answered["channel"], answered["method"], answered["path"]) == ("agent", "POST", "/chat")
+    assert (said["exchange"], [note["kind"] for note in dropped]) == ("e-0", ["retry"])
+    assert [each["exchange"] for each in shown["why"]["in_no_trace"]] == ["e-9"]
+
+
+def test_why_fits_a_narrow_screen(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.append("r-1", [FAILED, STRANGE])
+    monkeypatch.setattr(Screen, "of", lambda _: Screen(60, False))
+
+    assert max(map(len, show(store, "last", "--why").stdout.splitlines())) <= 60
+
+
+def test_why_is_asked_of_traces_alone(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(cli, ["show", "e-1", "--exchange", "--why", "--store", str(store.path)]) == 2
+    assert "leave one of them out" in capsys.readouterr().err
+
+
+def test_a_configured_key_tells_conversations_apart_and_derives_anew(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for id_, chat in (("e-2", "a"), ("e-3", "b"), ("e-4", "a")):
+        request = replace(CHAT.request, headers=(*JSON, ("x-chat", chat)))
+        store.append("r-1", [replace(CHAT, id=id_, started_at=float(id_[2:]) + 20, request=request)])
+    before = json.loads(show(store, "demo", "--format", "json").stdout)["traces"]
+    (tmp_path / "abs.config.yaml").write_text("conversation: { header: X-Chat }\n")
+    again = show(store, "demo", "--format", "json")
+
+    assert [each["steps"] for each in before] == [2, 2, 2, 2]
+    assert [each["steps"] for each in json.loads(again.stdout)["traces"]] == [2, 4, 2]
+    assert again.stderr.endswith("by header=X-Chat), traces derived again\n")
+    assert show(store, "demo").stderr == ""
 
 
 def test_an_exchange_is_shown_raw(store: Store) -> None:

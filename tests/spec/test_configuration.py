@@ -26,6 +26,11 @@ def test_the_nearest_file_upward_is_read(tmp_path: Path) -> None:
     assert found.settings["agent"] == {"url": "u"}
 
 
+def test_where_conversations_bear_their_ids_is_read(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_text("conversation: { header: x-chat, body: chat.id }\n")
+    assert find(tmp_path).conversation == {"header": "x-chat", "body": "chat.id"}
+
+
 @pytest.mark.parametrize("text", ["", "# comment\n", "x-team: us\n", "judge: {}\ndefaults: { a: 1 }\n"])
 def test_a_file_may_leave_everything_out(tmp_path: Path, text: str) -> None:
     (tmp_path / NAME).write_text(text)
@@ -39,6 +44,9 @@ def test_a_file_may_leave_everything_out(tmp_path: Path, text: str) -> None:
         ("aliases: [a]\n", 1, "aliases"),
         ("aliases:\n  A: b\n", 2, "aliases.A"),
         ("aliases:\n  A: [1]\n", 2, "aliases.A"),
+        ("conversation: x\n", 1, "conversation"),
+        ("conversation:\n  headers: x\n", 2, "conversation.headers"),
+        ("conversation:\n  body: 1\n", 2, "conversation.body"),
         ("- a\n", 1, ""),
         ("agent: {}\n---\nagent: {}\n", 3, "document[1]"),
         ("agent: [\n", 2, ""),
