@@ -3,6 +3,7 @@ SHELL := /bin/sh
 PYTHON ?= $(shell for name in python3.12 python3.13 python3.14 python3 python; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$name && break; done)
 VENV := .venv
+PEERS := .venv-peers
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-input
 
@@ -39,8 +40,17 @@ format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.installed
-	$(BIN)/python -m benchmarks
+bench: $(VENV)/.installed $(PEERS)
+	$(BIN)/python -m benchmarks $(BENCHMARKS)
+
+# What the benchmarks compare with has pins of its own. One that can't be had is said in their output.
+$(PEERS): pyproject.toml
+	@echo "installing peers into $(PEERS) ..."
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install --upgrade pip
+	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install --group bench || \
+		echo "not every peer could be installed" >&2
+	@touch $@
 
 lock:
 	@rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
@@ -50,4 +60,4 @@ lock:
 	@rm -rf $(VENV)-lock && echo "constraints.txt: $$(wc -l < constraints.txt) versions"
 
 clean:
-	rm -rf $(VENV) $(VENV)-lock .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lock $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis
