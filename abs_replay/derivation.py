@@ -18,7 +18,7 @@ from abs_replay import decoders
 from abs_replay.assembly import Account, ConversationKey, assemble, explain
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Recording
-from abs_replay.store import Derivation, Store
+from abs_replay.store import IMPORTED, Derivation, Store
 from abs_replay.trace import Trace
 
 SAVING_S = 0.5  # how long to wait for the lock: who reads should not wait to have kept
@@ -95,6 +95,8 @@ def _with_what_was_played(trace: Trace, before: Trace | None) -> Trace:
 
 def is_current(known: Derivation, by: ConversationKey = NO_KEY) -> bool:
     """Whether a recording's traces are those of its exchanges and of today's decoders."""
+    if known.decoders_version == IMPORTED:  # there is nothing to derive them from
+        return True
     return (known.derived_from, known.decoders_version) == (known.exchange_digest, version(by))
 
 
