@@ -408,12 +408,12 @@ def test_traces_are_derived_again_when_another_package_brings_a_decoder(
 ) -> None:
     readers(install, importer="Lines")
     abs_("import", "x.acme", "--channel", "llm=acme.*")
+    abs_("show", "last")
     assert json.loads(abs_("ls", "traces", "--format", "json")[1]) == []
     install("more", {"abs_replay.decoders": {"acme": "extra_readers:Acme"}})
     plugins._scan.cache_clear()
-    _, out, err = abs_("ls", "traces", "--format", "json")
-    assert "decoders are another version" in err
-    assert json.loads(out)[0]["steps"] == 2
+    assert "decoders are another version" in abs_("show", "last")[2]
+    assert json.loads(abs_("ls", "traces", "--format", "json")[1])[0]["steps"] == 2
 
 
 def test_a_decoder_that_fails_costs_its_exchange_and_says_why(
@@ -458,7 +458,7 @@ def test_a_broken_decoder_is_one_line(
     abs_("import", "x.acme")
     install("bad", {"abs_replay.decoders": {"other": f"extra_readers:{name}"}})
     plugins._scan.cache_clear()
-    status, _, err = abs_("ls", "traces")
+    status, _, err = abs_("show", "last")
     assert (status, err.count("\n")) == (2, 1)
     assert f"abs: the decoder `other` of the package bad {message}" in err
 
@@ -471,6 +471,6 @@ def test_a_built_in_name_is_no_name_for_a_reader_either(
     abs_("import", "x.acme")
     install("thief", {group: {"vcr" if group.endswith("importers") else "mcp": "extra_readers:Lines"}})
     plugins._scan.cache_clear()
-    status, _, err = abs_("import", "x.acme") if group.endswith("importers") else abs_("ls", "traces")
+    status, _, err = abs_("import", "x.acme") if group.endswith("importers") else abs_("show", "last")
     assert (status, err.count("\n")) == (2, 1)
     assert "of the package thief has a name that is built in" in err
