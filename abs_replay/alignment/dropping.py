@@ -86,7 +86,7 @@ class AlignedTurns:
         self.number_of.update(dict.fromkeys(range(start, end), number))
         self.formed.append(SessionTurn(start if opens else None, members, end))
         calls: CallIds = self.results[-1].calls if self.results else frozenset()
-        if number < len(self.turns):
+        if members and number < len(self.turns):
             self.results.append(align_turn(self.turns[number], self.plan, members, calls))
         else:
             self.results.append(TurnResult({}, calls))
@@ -139,7 +139,7 @@ class AlignedTurns:
             pending = set(range(min(pending), len(self.formed)))
         for number, turn in enumerate(self.formed):
             start = self.formed[number - 1].end if number else 0
-            span = self.turns[number].span if number < len(self.turns) else range(0)
+            span = self.turns.span(number)
             taken = {position: member for member, position in self.results[number].positions.items()}
             for behavior in range(start, turn.end):
                 yield self._place(number, behavior, span, taken, pending=number in pending)

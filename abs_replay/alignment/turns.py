@@ -98,11 +98,6 @@ class TraceTurn:
     _required: dict[tuple[object, ...], Found] = field(default_factory=dict)
 
     @property
-    def span(self) -> range:
-        """The positions of its steps among all visible ones."""
-        return range(self.start, self.start + len(self.steps))
-
-    @property
     def steps(self) -> Sequence[Step]:
         return self.index.steps
 
@@ -143,13 +138,19 @@ class TraceTurns:
             self._turns[number] = self._turn(number)
         return self._turns[number]
 
+    def span(self, number: int) -> range:
+        """Give the positions of a turn's steps among all visible ones; none of a turn that is missing."""
+        if number >= len(self._starts):
+            return range(0)
+        last = number + 1 == len(self._starts)
+        return range(self._starts[number], len(self._steps) if last else self._starts[number + 1] - 1)
+
     def _turn(self, number: int) -> TraceTurn:
-        start = self._starts[number]
-        end = self._starts[number + 1] - 1 if number + 1 < len(self._starts) else len(self._steps)
-        steps = self._steps[start:end]
-        user = self._steps[start - 1] if number else None
+        span = self.span(number)
+        steps = self._steps[span.start : span.stop]
+        user = self._steps[span.start - 1] if number else None
         index = TurnIndex(steps, self._aliases, self._answers)
-        return TraceTurn(user, start, index, parallel_blocks(steps), calls_of(steps))
+        return TraceTurn(user, span.start, index, parallel_blocks(steps), calls_of(steps))
 
 
 @dataclass(frozen=True, slots=True)
