@@ -60,6 +60,14 @@ IMPORTERS: Final[Mapping[str, tuple[str, str]]] = {
     "nock": ("abs_replay.importers.nock", "recordings of nock"),
     "mcp-recorder": ("abs_replay.importers.mcp_recorder", "MCP sessions of mcp-recorder"),
     "tcp": ("abs_replay.importers.tcp_capture", "reads of TCP connections that carry HTTP/1.1, JSON Lines"),
+    "tau-bench": ("abs_replay.importers.tau_bench", "trajectories of tau-bench and tau2-bench"),
+    "swe-agent": ("abs_replay.importers.swe_agent", "trajectories of SWE-agent"),
+    "claude-code": ("abs_replay.importers.claude_code", "session logs and streams of Claude Code"),
+    "openai-agents": ("abs_replay.importers.openai_agents", "run states of OpenAI's Agents SDK"),
+    "messages": (
+        "abs_replay.importers.message_lists",
+        "lists of chat messages, JSON Lines or JSON; ShareGPT",
+    ),
     "pair": ("abs_replay.importers.pair", "one request and response, or a response alone, as JSON"),
 }
 

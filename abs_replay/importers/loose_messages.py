@@ -9,8 +9,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from abs_replay.decoders import Call, Message, Part, Said, anthropic_messages, chat_messages, composed
-from abs_replay.decoders import gemini_history, responses_items
+from abs_replay.decoders import (
+    Call,
+    Message,
+    Part,
+    Said,
+    anthropic_messages,
+    chat_messages,
+    composed,
+    gemini_history,
+    responses_items,
+)
 from abs_replay.decoders.fields import count, items, obj, parse_or_none, text
 from abs_replay.exact_json import Json
 from abs_replay.trace import Usage
@@ -28,6 +37,7 @@ _LANGCHAIN: Final = {
 }
 _CLASS: Final = re.compile(r"(Human|AI|System|Tool|Function)Message(Chunk)?")
 _BLOCKS: Final = ("tool_use", "tool_result", "server_tool_use", "mcp_tool_use", "redacted_thinking")
+_CALL_BLOCKS: Final = ("tool_use", "tool_call", "input_json_delta")
 _ITEMS: Final = ("function_call", "function_call_output", "reasoning", "message")
 _ASKED: Final = ("messages", "input", "prompts", "prompt", "contents", "question", "query", "chat_history")
 
@@ -82,7 +92,7 @@ def called(value: Any) -> Json:
     inner = obj(found)
     if set(inner) == {"input"}:  # LangChain's tools get one text
         found = _structure(inner["input"])
-    return {} if found is None else found  # type: ignore[no-any-return]
+    return {} if found is None else found
 
 
 def returned(value: Any) -> tuple[Json, str | None, str | None]:
@@ -176,12 +186,16 @@ def _langchain(value: _Fields) -> tuple[str, _Fields] | None:
 
 def _of_langchain(role: str, fields: _Fields) -> Message:
     more = obj(fields.get("additional_kwargs"))
-    plain = {**fields, "role": role, "tool_calls": fields.get("tool_calls") or more.get("tool_calls")}
     content = fields.get("content")
+    plain = {
+        **fields,
+        "role": role,
+        "tool_calls": fields.get("tool_calls") or more.get("tool_calls"),
+        "reasoning_content": more.get("reasoning_content"),
+    }
     if isinstance(content, list):  # a call of Anthropic's stands among the blocks and in `tool_calls`
-        plain["content"] = [block for block in content if obj(block).get("type") not in ("tool_use", "tool_call")]
-    message = _of_chat({**plain, **({"reasoning_content": more["reasoning_content"]} if more else {})}
-                       if "reasoning_content" in more else plain)
+        plain["content"] = [block for block in content if obj(block).get("type") not in _CALL_BLOCKS]
+    message = _of_chat(plain)
     if role == "tool" and fields.get("status") == "error":
         return replace(message, error=text(content) or "the tool failed")
     return message

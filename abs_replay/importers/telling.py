@@ -17,7 +17,7 @@ from abs_replay.importers import trace_file
 from abs_replay.trace import Step, Trace, Usage, Visibility
 
 TIMELESS: Final = "no times were kept: the steps have none"
-LONGEST_TAG: Final = 2000  # letters
+LONGEST_TAG: Final = 20_000  # letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Teller:
 
     def __init__(self) -> None:
         self._told: list[tuple[float | None, Step]] = []
-        self._open: list[Call] = []
+        self._open: list[tuple[Call, Visibility]] = []
         self._groups = 0
 
     def __len__(self) -> int:
@@ -56,8 +56,7 @@ class Teller:
         elif message.role == "tool":
             self._result(message, facts)
         elif message.role == "user":
-            actor = "system" if facts.hidden else "user"
-            self._add(actor, "says", facts, content=message.content, visibility=_seen(facts))
+            self._user(message, facts)
         elif message.role == "system":
             self._add("system", "says", facts, content=message.content, visibility=_seen(facts))
         else:
@@ -73,12 +72,20 @@ class Teller:
         started_at: float | None = None,
         session: str | None = None,
     ) -> Trace:
-        """Give the trace; its id is a digest of what it holds. `started_at` counts where no step has a time."""
+        """Give the trace; its id is a digest of what it holds. `started_at` is for steps without times."""
         times = [at for at, _ in self._told if at is not None]
         start = min(times, default=started_at)
         steps = (_placed(step, at, start) for at, step in self._told)
         found = Trace("", tuple(steps), session=session, started_at=start, tags=tags or {})
         return replace(found, id=identity(found), agent_version=found.tags.get("agent_version"))
+
+    def _user(self, message: Message, facts: Facts) -> None:
+        """Tell what the user said; tools that a simulated user calls are no business of the agent's."""
+        if message.content is not None or not message.calls:
+            actor = "system" if facts.hidden else "user"
+            self._add(actor, "says", facts, content=message.content, visibility=_seen(facts))
+        for call in message.calls:
+            self._call(call, facts, None, "user", Visibility.INTERNAL)
 
     def _answer(self, message: Message, facts: Facts) -> None:
         parts = message.parts or _parts(message)
@@ -104,12 +111,20 @@ class Teller:
         took = facts.took_ms
         self._add("assistant", action, facts, content=content, duration_ms=took, visibility=seen)
 
-    def _call(self, call: Call, facts: Facts, group: str | None) -> None:
-        self._open.append(call)
+    def _call(
+        self,
+        call: Call,
+        facts: Facts,
+        group: str | None,
+        actor: str = "assistant",
+        seen: Visibility = Visibility.USER,
+    ) -> None:
+        self._open.append((call, seen))
         self._add(
-            "assistant",
+            actor,
             "calls",
             facts,
+            visibility=seen,
             target=call.name,
             arguments=call.arguments,
             call_id=call.call_id,
@@ -125,7 +140,7 @@ class Teller:
             self._result(message, Facts(facts.at))
 
     def _result(self, message: Message, facts: Facts) -> None:
-        call = self._answered(message)
+        call, seen = self._answered(message)
         self._add(
             "tool",
             "responds",
@@ -134,17 +149,19 @@ class Teller:
             content=message.content,
             call_id=(call and call.call_id) or message.call_id,
             duration_ms=facts.took_ms,
+            visibility=seen,
             error=message.error or facts.error,
         )
 
-    def _answered(self, message: Message) -> Call | None:
+    def _answered(self, message: Message) -> tuple[Call | None, Visibility]:
         """Find the call that is answered: by id, else the first open one of that name."""
-        by_id = [call for call in self._open if message.call_id and call.call_id == message.call_id]
-        open_ = [call for call in self._open if not (message.call_id and call.call_id)]
-        named = [call for call in open_ if message.name in (None, call.name)]
+        by_id = [one for one in self._open if message.call_id and one[0].call_id == message.call_id]
+        nameless = [one for one in self._open if not (message.call_id and one[0].call_id)]
+        named = [one for one in nameless if message.name in (None, one[0].name)]
         found = next(iter(by_id or named), None)
-        if found is not None:
-            self._open = [call for call in self._open if call is not found]
+        if found is None:
+            return None, Visibility.USER
+        self._open = [one for one in self._open if one is not found]
         return found
 
     def _note(self, first: int, facts: Facts) -> None:
