@@ -84,5 +84,5 @@ def test_the_decoders_contract_names_every_decoder() -> None:
     contract = (ROOT / ".importlinter").read_text(encoding="utf-8")
     decoders = import_module("abs_replay.decoders").DECODERS
 
-    for decoder in decoders:
+    for decoder in decoders.values():
         assert f"    {decoder.__name__}\n" in contract
