@@ -79,6 +79,36 @@ class TestUnorderedBlocks:
         rows = [Row(0b010, block=0), Row(0b001, block=0), Row(0b010)]
         assert best_alignment(rows, positions(3, 0b011)) == (1, 0, None)
 
+    @pytest.mark.parametrize(
+        ("rows", "steps", "expected"),
+        [
+            # of two blocks
+            ([Row(0b010, block=0), Row(0b101, block=7)], positions(3, 0b011), (1, 2)),
+            (
+                [Row(0b0010, block=0), Row(0b0100, block=7), Row(0b1001, block=7)],
+                positions(4, 0b0111),
+                (1, 2, 3),
+            ),
+            # in no parallel block
+            ([Row(0b010, block=0), Row(0b101, block=0)], positions(3), (1, 2)),
+            # of no block, before
+            ([Row(0b0010), Row(0b0100, block=1), Row(0b1001, block=1)], positions(4, 0b0111), (1, 2, 3)),
+            # in another parallel block, one that lies between the steps of this one
+            (
+                [Row(0b00100, block=0), Row(0b01000, block=0), Row(0b10010, block=0)],
+                positions(5, 0b00101, 0b01010),
+                (2, 3, 4),
+            ),
+        ],
+    )
+    def test_a_row_may_not_go_before_what_was_taken(
+        self, rows: Sequence[Row], steps: Positions, expected: tuple[int, ...]
+    ) -> None:
+        assert best_alignment(rows, steps) == expected
+
+    def test_a_row_of_the_block_may_stand_behind_the_parallel_steps(self) -> None:
+        assert best_alignment([Row(0b001, block=0), Row(0b100, block=0)], positions(3, 0b011)) == (0, 2)
+
 
 class TestResponses:
     def test_a_response_needs_its_call(self) -> None:
@@ -89,6 +119,16 @@ class TestResponses:
     def test_a_row_left_out_between_a_call_and_its_answer_forgets_nothing(self) -> None:
         steps = Positions(2, (), (0b1, NOBODY), (NOBODY, 0b1), (0b10,), NOBODY)
         assert best_alignment([Row(0b01), Row(0b00), Row(0b10, needs_call=True)], steps) == (0, None, 1)
+
+    def test_an_answer_stands_behind_what_was_taken_before(self) -> None:
+        answers = (NOBODY, 0b1, NOBODY, 0b1)
+        steps = Positions(4, (), (0b1, NOBODY, NOBODY, NOBODY), answers, (0b1010,), NOBODY)
+        rows = [Row(0b0001), Row(0b0100), Row(0b1010, needs_call=True)]
+        assert best_alignment(rows, steps) == (0, 2, 3)
+
+    def test_only_a_row_that_needs_a_call_uses_it_up(self) -> None:
+        steps = Positions(3, (), (0b1, NOBODY, NOBODY), (NOBODY, 0b1, 0b1), (0b110,), NOBODY)
+        assert best_alignment([Row(0b001), Row(0b010), Row(0b100, needs_call=True)], steps) == (0, 1, 2)
 
     def test_a_call_of_an_earlier_turn_counts(self) -> None:
         steps = Positions(1, (), (NOBODY,), (0b1,), (0b1,), given=0b1)
@@ -124,6 +164,7 @@ class TestEffort:
             ([Row(0b10), Row(0b01)], positions(2), (1, None)),
             ([Row(0b00), Row(0b11)], positions(2), (None, 0)),
             ([Row(0b10, block=0), Row(0b01, block=0)], positions(2, 0b11), (1, 0)),
+            ([Row(0b10, block=0), Row(0b01, block=7)], positions(2, 0b11), (1, None)),
             (*repeated(calls=3, answered=1, rows=2), (0, 1, 6, None)),
         ],
     )
