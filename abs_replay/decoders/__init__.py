@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from abs_replay import plugins
 from abs_replay.decoders import (
+    a2a,
     anthropic,
     bedrock,
     chat_contract,
@@ -57,6 +58,7 @@ class Decoder(Protocol):
 # The first that claims an exchange decodes it; `rest` is asked last, for it takes what is left.
 DECODERS: Final[Mapping[str, Decoder]] = {
     "mcp": mcp,
+    "a2a": a2a,
     "openai_chat": openai_chat,
     "openai_responses": openai_responses,
     "gemini": gemini,

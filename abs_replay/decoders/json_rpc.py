@@ -13,6 +13,7 @@ from abs_replay.decoders.content import Content
 from abs_replay.decoders.fields import error_text, obj, parse_or_none
 from abs_replay.exchange import Exchange, header
 
+MCP_HEADERS = ("mcp-session-id", "mcp-protocol-version", "mcp-method")  # A2A has methods of the same names
 _LONGEST = 300  # characters of what a server adds to the words of an error
 
 
@@ -94,3 +95,8 @@ def is_stream(exchange: Exchange, content: Content) -> bool:
     """Say whether an answer came as events."""
     headers = exchange.response.headers if exchange.response else ()
     return sse.is_stream(header(headers, "content-type") or "", content.text)
+
+
+def is_mcp(exchange: Exchange) -> bool:
+    """Say whether a request bears a header of MCP's."""
+    return any(header(exchange.request.headers, name) is not None for name in MCP_HEADERS)

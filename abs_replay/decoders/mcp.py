@@ -22,10 +22,9 @@ from abs_replay.decoders.content import Content, request_content, response_conte
 from abs_replay.decoders.events import Answer, Decoded, ToolUse
 from abs_replay.decoders.failures import failure
 from abs_replay.decoders.fields import obj, text
-from abs_replay.decoders.json_rpc import Received, answered, asked, is_stream
+from abs_replay.decoders.json_rpc import Received, answered, asked, is_mcp, is_stream
 from abs_replay.exchange import Exchange, header
 
-_HEADERS: Final = ("mcp-session-id", "mcp-protocol-version", "mcp-method")
 _METHODS: Final = frozenset({"initialize", "ping", "server/discover"})
 _FAMILIES: Final = (
     "tools",
@@ -46,8 +45,7 @@ _UNANSWERED: Final = "the answer ended before the result"
 
 def claims(exchange: Exchange) -> bool:
     """Claim what bears an MCP header, or speaks JSON-RPC as only MCP does."""
-    headers = exchange.request.headers
-    marked = any(header(headers, name) is not None for name in _HEADERS)
+    marked = is_mcp(exchange)
     if exchange.request.method in ("GET", "DELETE"):
         return marked or (exchange.request.method == "GET" and _endpoint(exchange) is not None)
     content = request_content(exchange)
