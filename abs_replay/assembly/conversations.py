@@ -1,5 +1,6 @@
 """A conversation as its exchanges show it: its turns, each in the thread it continues, and tool uses."""
 
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 
 from abs_replay.assembly.sightings import Seen, by_time
@@ -46,6 +47,11 @@ class Conversation:
     known: dict[Role, set[int]] = field(default_factory=dict)  # marks of what was said
     front_start: float = float("inf")
     front_end: float = float("-inf")
+    _fronts: list[Seen] = field(default_factory=list)
+    # Turns are placed in time order, the front's before those behind it.
+    _front_starts: list[float] = field(default_factory=list)
+    _hidden_starts: list[float] = field(default_factory=list)
+    _calls: dict[tuple[Role, int], tuple[list[float], list[tuple[Call, ...]]]] = field(default_factory=dict)
     parent: "Conversation | None" = None
     left_at: float = 0.0
 
@@ -89,15 +95,26 @@ class Conversation:
         placed = _placed(seen, self._number(threads, thread), fit, opens=not thread.log)
         self.turns.append(placed)
         self.openings.add(opening(messages))
-        if role is self.front:
-            self.front_start = min(self.front_start, seen.start)
-            self.front_end = max(self.front_end, seen.end)
         self._advance(seen, thread, fit)
         reply = seen.turn.reply if seen.turn else None
+        self._note_times(placed, reply)
         said = (*placed.prelude, *placed.echoes, *placed.fresh, *([reply] if reply else []))
         self.known.setdefault(role, set()).update(map(mark, said))
         self.note(seen)
         return thread
+
+    def _note_times(self, placed: Placed, reply: Message | None) -> None:
+        seen = placed.seen
+        if seen.role is self.front:
+            self.front_start = min(self.front_start, seen.start)
+            self.front_end = max(self.front_end, seen.end)
+            self._fronts.append(seen)
+            self._front_starts.append(seen.start)
+        else:
+            self._hidden_starts.append(seen.start)
+        starts, calls = self._calls.setdefault((seen.role, placed.thread), ([], []))
+        starts.append(seen.start)
+        calls.append(reply.calls if reply else ())
 
     @staticmethod
     def _number(threads: list[Thread], thread: Thread) -> int:
@@ -144,33 +161,34 @@ class Conversation:
 
     def before(self, moment: float) -> float:
         """Give when the last turn began that began before a moment."""
-        return max((t.seen.start for t in self.turns if t.seen.start <= moment), default=float("-inf"))
-
-    def _fronts(self, moment: float) -> list[Seen]:
-        """Give the front's exchanges that began before a moment."""
-        return [t.seen for t in self.turns if t.seen.role is self.front and t.seen.start <= moment]
-
-    def asked_by(self, one: Seen) -> tuple[Message, ...]:
-        """Give what the front had asked last when an exchange began."""
-        fronts = self._fronts(one.start)
-        return max(fronts, key=by_time).messages if fronts else ()
+        return max(_last(self._hidden_starts, moment), _last(self._front_starts, moment))
 
     def since(self, one: Seen) -> float:
         """Give when the front asked last before an exchange began."""
-        return max((seen.start for seen in self._fronts(one.start)), default=float("-inf"))
+        return _last(self._front_starts, one.start)
+
+    def asked_by(self, one: Seen) -> tuple[Message, ...]:
+        """Give what the front had asked last when an exchange began."""
+        place = bisect_right(self._front_starts, one.start)
+        return self._fronts[place - 1].messages if place else ()
+
+    def ran_behind(self, one: Seen) -> bool:
+        """Say whether anything ran behind the front since it asked last before an exchange began."""
+        return bool(self._hidden_starts) and self._hidden_starts[-1] >= self.since(one)
 
     def open_calls(self, moment: float) -> list[Call]:
         """Give the calls that wait for an answer at a moment: those of each thread's last turn."""
-        found: dict[tuple[Role, int], tuple[Call, ...]] = {}
-        threads = sum(map(len, self.threads.values()))
-        for placed in reversed(self.turns):
-            key = placed.seen.role, placed.thread
-            if placed.seen.start <= moment and key not in found:
-                reply = placed.seen.turn.reply if placed.seen.turn else None
-                found[key] = reply.calls if reply else ()
-            if len(found) == threads:
-                break
-        return [call for calls in found.values() for call in calls]
+        found: list[Call] = []
+        for starts, calls in self._calls.values():
+            place = bisect_right(starts, moment)
+            if place:
+                found += calls[place - 1]
+        return found
+
+
+def _last(starts: list[float], moment: float) -> float:
+    place = bisect_right(starts, moment)
+    return starts[place - 1] if place else float("-inf")
 
 
 def _beyond(known: set[int], messages: tuple[Message, ...]) -> Fit:

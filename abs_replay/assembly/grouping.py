@@ -9,6 +9,8 @@ what those before it left.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, takewhile
+from typing import Final
 
 from abs_replay.assembly.conversations import Conversation
 from abs_replay.assembly.known import Known
@@ -19,6 +21,8 @@ from abs_replay.assembly.sightings import Seen, by_time
 from abs_replay.assembly.threads import best
 from abs_replay.decoders import Message
 from abs_replay.exchange import Role
+
+_MOST_WORDS: Final = 20  # a user's texts that are looked for in a prompt
 
 
 def group(everything: Iterable[Seen], pool: Pool) -> list[Conversation]:
@@ -34,7 +38,8 @@ def group(everything: Iterable[Seen], pool: Pool) -> list[Conversation]:
         found += _behind(agents, by_role[Role.LLM], pool)
     tools = _Near(found)
     for one in (s for s in ordered if not s.turn and s.decoded.protocol):
-        _place_use(found, tools.of(one), one)
+        near, running = tools.of(one)
+        _place_use(found, near, one, running)
     return [conversation for conversation in found if conversation.members]
 
 
@@ -57,8 +62,9 @@ def _behind(agents: Known, turns: Iterable[Seen], pool: Pool) -> list[Conversati
     """Place what models were asked behind agents, and give the conversations of those that no agent asked."""
     running, others = Running(agents.all), Known(Role.LLM, pool)
     for one in turns:
-        near = [] if one.key or one.trace_id else running.at(one.start)
-        home = _home_of_turn(near or agents.all, one)
+        open_ = running.at(one.start)
+        near = [] if one.key or one.trace_id else open_
+        home = _home_of_turn(near or agents.all, one, set(map(id, open_)))
         if home:
             home.place(one)
         else:
@@ -91,26 +97,18 @@ def _open_to(found: Iterable[Conversation], one: Seen) -> list[Conversation]:
     return named or [c for c in found if not c.key]
 
 
-def _home_of_turn(agents: Sequence[Conversation], one: Seen) -> Conversation | None:
+def _home_of_turn(agents: Sequence[Conversation], one: Seen, running: set[int]) -> Conversation | None:
+    asked = _Words(one.messages)
     pool, told = _narrow(
         _open_to(agents, one),
         lambda c: bool(one.key and c.key == one.key),
         lambda c: one.trace_id in c.trace_ids,
-        lambda c: _running(c, one),
-        lambda c: _shared_words(c, one),
+        lambda c: id(c) in running,
+        lambda c: asked.shared(c.asked_by(one)),
         lambda c: _thread_fit(c, one),
-        lambda c: _running(c, one) and _unserved(c, one),
+        lambda c: id(c) in running and not c.ran_behind(one),
     )
     return max(pool, key=lambda c: c.before(one.start)) if told else None
-
-
-def _running(conversation: Conversation, one: Seen) -> bool:
-    """Say whether an exchange of the front was open when this one began."""
-    within = conversation.front_start <= one.start <= conversation.front_end
-    return within and any(
-        turn.seen.role is conversation.front and turn.seen.start <= one.start <= turn.seen.end
-        for turn in conversation.turns
-    )
 
 
 def _thread_fit(conversation: Conversation, one: Seen) -> float:
@@ -118,32 +116,34 @@ def _thread_fit(conversation: Conversation, one: Seen) -> float:
     return found[1].shared + found[1].quality / 10 if found else 0.0
 
 
-def _unserved(conversation: Conversation, one: Seen) -> bool:
-    """Say whether the front's last exchange has had no model's request yet; each like one gets one."""
-    return all(
-        turn.seen.role is conversation.front or turn.seen.start < conversation.since(one)
-        for turn in conversation.turns
-    )
+class _Words:
+    """The user's words that a model's request carries."""
 
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._texts = list(_user_texts(messages))
+        self._whole = set(self._texts)
 
-def _shared_words(conversation: Conversation, one: Seen) -> float:
-    """Count the user's words that a model's request carries, if the last of them are among these."""
-    said = list(_user_texts(conversation.asked_by(one)))
-    theirs = list(_user_texts(one.messages))
-    if not said or not theirs:
-        return 0.0
-    # One word alone ("yes") may stand in any prompt.
-    same = said[0] == theirs[0]
-    if not same and not (" " in said[0] and any(said[0] in text for text in theirs)):
-        return 0.0
-    return 1000.0 * same + sum(any(words in text for text in theirs) for words in said)
+    def shared(self, messages: Sequence[Message]) -> float:
+        """Count the user's last words to the front that stand here, if the very last of them do."""
+        said = _user_texts(messages)
+        last = next(said, None)
+        if last is None or not self._texts:
+            return 0.0
+        # One word alone ("yes") may stand in any prompt.
+        same = last == self._texts[0]
+        if not same and not (" " in last and self._hold(last)):
+            return 0.0
+        return 1000.0 * same + 1 + sum(map(self._hold, islice(said, _MOST_WORDS)))
+
+    def _hold(self, words: str) -> bool:
+        return words in self._whole or any(words in text for text in self._texts)
 
 
 def _user_texts(messages: Sequence[Message]) -> Iterator[str]:
     """Give a user's texts, the last one first."""
     for message in reversed(messages):
-        if message.role == "user" and isinstance(message.content, str) and message.content.strip():
-            yield message.content.strip()
+        if message.role == "user" and isinstance(message.content, str) and (text := message.content.strip()):
+            yield text
 
 
 class _Near:
@@ -154,23 +154,25 @@ class _Near:
         self._running = Running([c for c in found if c.front is Role.AGENT])
         self._awaiting = Awaiting(found)
 
-    def of(self, one: Seen) -> list[Conversation]:
-        if one.key or one.trace_id:
-            return self._found
+    def of(self, one: Seen) -> tuple[list[Conversation], set[int]]:
+        """Give them, and which conversations (by `id`) have a front that is asking."""
         running = self._running.at(one.start)
-        if running or not one.uses:
-            return running or self._found
-        awaiting = self._awaiting.at(one.start)
-        return awaiting if any(_carried_out(c, one) for c in awaiting) else self._found
+        open_ = set(map(id, running))
+        if one.key or one.trace_id or not one.uses:
+            return (self._found if one.key or one.trace_id else running or self._found), open_
+        if not running:
+            awaiting = self._awaiting.at(one.start)
+            running = awaiting if any(_carried_out(c, one) for c in awaiting) else self._found
+        return running, open_
 
 
-def _place_use(found: list[Conversation], near: list[Conversation], one: Seen) -> None:
+def _place_use(found: list[Conversation], near: list[Conversation], one: Seen, running: set[int]) -> None:
     """Put an exchange of a tool channel where it belongs; it opens one only where no turns were seen."""
     pool, _ = _narrow(
         _open_to(near, one),
         lambda c: bool(one.key and c.key == one.key),
         lambda c: bool(c.trace_ids) and one.trace_id in c.trace_ids,
-        lambda c: c.front is Role.AGENT and _running(c, one),
+        lambda c: id(c) in running,
         lambda c: _carried_out(c, one),
         lambda c: _awaits(c, one),
         lambda c: one.decoded.session in c.sessions,
@@ -196,7 +198,8 @@ def _awaits(conversation: Conversation, one: Seen) -> bool:
     if not one.uses:
         return False
     since = conversation.before(one.start)
-    earlier = [use for seen in conversation.uses if seen.start >= since for use in seen.uses]
+    late = takewhile(lambda seen: seen.start >= since, reversed(conversation.uses))
+    earlier = [use for seen in late for use in seen.uses]
     for use in one.uses:
         asked = sum(agreement(call, use)[0] > 0 for call in conversation.open_calls(one.start))
         done = sum(same_use(use, other) for other in earlier)

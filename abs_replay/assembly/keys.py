@@ -7,7 +7,6 @@ response, for the first answer of a conversation often gives the id that later r
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 from abs_replay import exact_json
@@ -48,14 +47,13 @@ class ConversationKey:
 def _cookie(headers: Headers, name: str) -> str | None:
     """Read a cookie that is sent, or set: https://www.rfc-editor.org/rfc/rfc6265#section-4"""
     for key, value in headers:
-        if key.lower() not in ("cookie", "set-cookie"):
-            continue
-        try:
-            found = SimpleCookie(value).get(name)
-        except CookieError:
-            continue
-        if found and found.value:
-            return found.value
+        if key.lower() in ("cookie", "set-cookie"):
+            pairs = value.split(";")
+            # What follows the cookie that is set are its attributes.
+            for pair in pairs if key.lower() == "cookie" else pairs[:1]:
+                own, _, text = pair.partition("=")
+                if own.strip() == name and (text := text.strip().strip('"')):
+                    return text
     return None
 
 

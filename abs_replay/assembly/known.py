@@ -47,6 +47,7 @@ class Known:
         self._replied: _Standing = {}
         self._failed: _Standing = {}
         self._tails: _Standing = {}
+        self._line: tuple[tuple[Message, ...], int] = (), 0  # the last request's number
         self._stands: dict[int, list[tuple[_Standing, int]]] = {}
 
     def add(self, conversation: Conversation) -> None:
@@ -91,9 +92,9 @@ class Known:
                 yield self._replied, self._last(words)
 
     def _last(self, messages: Iterable[Message], start: int = 0) -> int:
-        for number in self._pool.line(messages, start):
-            start = number
-        return start
+        if messages is self._line[0]:
+            return self._line[1]
+        return (self._pool.line(messages, start) or [start])[-1]
 
     def continued(self, one: Seen) -> Place | None:
         """Say which conversation a request goes on from, or leaves, and where; None for none of them."""
@@ -121,9 +122,10 @@ class Known:
 
     def _standing(self, one: Seen) -> Place | None:
         """Find the thread with the longest history that this one's begins with."""
-        lines = list(self._pool.line(one.messages))
+        lines = self._pool.line(one.messages)
         if not lines:
             return None
+        self._line = one.messages, lines[-1]
         again = self._asked if one.retried else self._failed
         found = _fitting(again.get(lines[-1]), one)
         if found:

@@ -14,6 +14,7 @@ from abs_replay.assembly.ledger import Ledger, added
 from abs_replay.assembly.sightings import Seen
 from abs_replay.assembly.threads import holds, plain
 from abs_replay.decoders import Call, Message, Part, Said, Served, Thought, Turn
+from abs_replay.exact_json import Json
 from abs_replay.exchange import Role
 from abs_replay.trace import Source, Visibility
 
@@ -37,6 +38,7 @@ class Narrator:
         self.ledger = Ledger()
         self._attempts: dict[_Thread, _Attempt] = {}
         self._nested: set[int] = set()
+        self._systems: list[Json] = []
         self._marked: set[int] = set()  # turns whose segment's first step is told
         for moment in moments(conversation):
             self._tell(moment)
@@ -58,9 +60,8 @@ class Narrator:
         """Say whether a turn runs behind the front: a model's behind an agent, or a thread within a call."""
         if placed.seen.role is not self.front:
             return True
-        within_call = any(asked.told is None for asked in self.ledger.asked)
         other = placed.opens and placed.thread and placed.segment in (None, "separate")
-        if self.front is Role.LLM and other and within_call:
+        if self.front is Role.LLM and other and any(asked.told is None for asked in self.ledger.asked):
             self._nested.add(placed.thread)
         return placed.thread in self._nested
 
@@ -129,10 +130,9 @@ class Narrator:
 
     def _system(self, placed: Placed) -> None:
         """Tell a system prompt where it is new to the conversation."""
-        told = [draft.content for draft in self.ledger.drafts if draft.actor == "system"]
         for message in placed.seen.systems:
-            if not any(exact_json.equal(message.content, old) for old in told):
-                told.append(message.content)
+            if not any(exact_json.equal(message.content, old) for old in self._systems):
+                self._systems.append(message.content)
                 draft = Draft("system", "says", placed.seen.start, content=message.content)
                 self.ledger.add(draft, placed.seen.sources(message), "the request brings it")
 

@@ -9,7 +9,7 @@ the step keeps the model's name.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -50,15 +50,22 @@ class Use:
 def agreement(call: Call, use: Use) -> tuple[float, float]:
     """Say how surely a use carried out a call: (0, 0) not at all; compare as larger is surer."""
     named = names_agree(call.name, use.said.name) or names_agree(call.name, use.channel)
-    kin = _kinship(call, use)
     if use.plain:
-        return _plain_agreement(call, use, named, kin)
+        return _plain_agreement(call, use, named, _kinship(call, use))
+    score = _called_agreement(call, use, named)
+    return (score, _kinship(call, use)) if score else (0, 0)
+
+
+def _called_agreement(call: Call, use: Use, named: bool) -> float:
+    """Score a use that was called by name, as under MCP."""
     if exact_json.equal(_object(call.arguments), use.said.arguments):
-        return (9, kin) if named else (2, kin) if _object(call.arguments) else (0, 0)
+        return 9 if named else 2 if _object(call.arguments) else 0
+    if not named:
+        return 0
     asked, there = scalars(call.arguments), carried(use)
-    if not named or (asked and there and not asked & there):
-        return (0, 0)
-    return (8, kin) if asked & there else (7, kin)
+    if asked and there and not asked & there:
+        return 0
+    return 8 if asked & there else 7
 
 
 def _plain_agreement(call: Call, use: Use, named: bool, kin: float) -> tuple[float, float]:
@@ -138,18 +145,20 @@ def carried(use: Use) -> frozenset[str]:
 
 def scalars(value: Json) -> frozenset[str]:
     """Give the texts and numbers inside a value, as text; true, false and null say too little."""
-    return frozenset(_scalars(value))
+    found: set[str] = set()
+    _collect(value, found)
+    return frozenset(found)
 
 
-def _scalars(value: Json) -> Iterator[str]:
-    if isinstance(value, dict):
+def _collect(value: Json, found: set[str]) -> None:
+    if isinstance(value, str):
+        if value.strip():
+            found.add(value.strip().casefold())
+    elif isinstance(value, dict):
         for item in value.values():
-            yield from _scalars(item)
+            _collect(item, found)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _scalars(item)
-    elif isinstance(value, str):
-        if value.strip():
-            yield value.strip().casefold()
+            _collect(item, found)
     elif value is not None and not isinstance(value, bool):
-        yield exact_json.dumps(value)
+        found.add(exact_json.dumps(value))

@@ -5,7 +5,7 @@ and comparing two histories is comparing objects. Of each message its mark is kn
 `threads.same` takes for one have one mark, but for calls whose ids a client made up.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from abs_replay.assembly.threads import mark
 from abs_replay.decoders import Message
@@ -17,10 +17,15 @@ class Pool:
 
     def __init__(self) -> None:
         self._kept: dict[int, Message] = {}
+        self._plain: dict[tuple[str, str], Message] = {}
         self._marks: dict[int, int] = {}
 
     def keep(self, message: Message) -> Message:
         """Give the message that was kept first of those equal to this."""
+        if type(message.content) is str and not (message.calls or message.parts or message.call_id):
+            # Most are that: a role and words.
+            plain = self._plain.setdefault((message.at, message.content), message)
+            return plain if plain.role == message.role and plain.name == message.name else message
         kept = self._kept.setdefault(_content(message), message)
         # What hashes alike and is another stays itself; 1 and true hash apart as text.
         return kept if kept is message or kept == message else message
@@ -32,11 +37,14 @@ class Pool:
             found = self._marks[id(message)] = mark(message)
         return found
 
-    def line(self, messages: Iterable[Message], start: int = 0) -> Iterator[int]:
+    def line(self, messages: Iterable[Message], start: int = 0) -> list[int]:
         """Give, message by message, one number for all up to there."""
+        marks, found = self._marks, []
         for message in messages:
-            start = hash((start, self.mark(message)))
-            yield start
+            known = marks.get(id(message))
+            start = hash((start, self.mark(message) if known is None else known))
+            found.append(start)
+        return found
 
 
 def _content(message: Message) -> int:

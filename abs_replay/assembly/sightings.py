@@ -7,10 +7,12 @@ from abs_replay.assembly.keys import ConversationKey, trace_id
 from abs_replay.assembly.pairing import Use
 from abs_replay.assembly.pool import Pool
 from abs_replay.decoders import Decoded, Message, Served, Thought, Turn
-from abs_replay.exchange import Body, Exchange, Role, header
+from abs_replay.exchange import Body, Exchange, Request, Response, Role, header
 from abs_replay.trace import Source
 
 _NOWHERE: Mapping[int, tuple[Source, ...]] = {}
+_NO_BODY = Body()
+_ANSWERED: dict[int, Response] = {}  # one for each status
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,8 +78,8 @@ def seen(exchange: Exchange, decoded: Decoded, pool: Pool, by: ConversationKey |
     headers = exchange.request.headers
     configured = by.of(exchange) if by else None
     return Seen(
-        without_bodies(exchange),
-        replace(decoded, turn=replace(decoded.turn, history=())) if decoded.turn else decoded,
+        _outlined(exchange),
+        _without_history(decoded),
         start,
         start + max(took, 0.0),
         messages=spoken(history),
@@ -92,23 +94,33 @@ def seen(exchange: Exchange, decoded: Decoded, pool: Pool, by: ConversationKey |
     )
 
 
-def without_bodies(exchange: Exchange) -> Exchange:
-    """Give an exchange without its bodies, which are what it weighs."""
-    response = exchange.response and replace(exchange.response, body=Body())
-    return replace(exchange, request=replace(exchange.request, body=Body()), response=response)
+def _outlined(exchange: Exchange) -> Exchange:
+    """Give an exchange without bodies and headers, which are what it weighs."""
+    request, response = exchange.request, exchange.response
+    return Exchange(
+        exchange.id,
+        exchange.channel,
+        exchange.started_at,
+        Request(request.method, request.target, (), _NO_BODY),
+        _ANSWERED.setdefault(response.status, Response(response.status)) if response else None,
+    )
+
+
+def _without_history(decoded: Decoded) -> Decoded:
+    if decoded.turn is None:
+        return decoded
+    return replace(decoded, turn=replace(decoded.turn, history=()))
 
 
 def spoken(history: Sequence[Message]) -> tuple[Message, ...]:
     """Give a history without its system messages, unless there are no others, and without messages
     that only think or show what the model's own side did: clients drop and repeat those as they like."""
-    said = tuple(message for message in history if message.role != "system" and not _is_quiet(message))
+    said = tuple(m for m in history if m.role != "system" and not (m.parts and _is_quiet(m)))
     return said or tuple(history)
 
 
 def _is_quiet(message: Message) -> bool:
-    if not message.parts or message.role != "assistant":
-        return False
-    return all(isinstance(part, Thought | Served) for part in message.parts)
+    return message.role == "assistant" and all(isinstance(part, Thought | Served) for part in message.parts)
 
 
 def by_time(seen: Seen) -> tuple[float, str]:

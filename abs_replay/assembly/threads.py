@@ -164,7 +164,11 @@ class Thread:
         length = len(self.asked)
         if not messages or not self.asked or not same(self.asked[0], messages[0]):
             return None
-        if len(messages) < length or not all(map(same, self.asked, messages)):
+        # Messages that were read once are one object, which is seen at once.
+        alike = len(messages) >= length and (
+            messages[:length] == self.asked or all(map(same, self.asked, messages))
+        )
+        if not alike:
             return self._without_calls(messages)
         if len(messages) == length:
             return Fit(length, EXACT, length, again=True) if self.failed or retried else None

@@ -133,10 +133,10 @@ def _traces(store: "Store", ref: str | None) -> List:
                 "started_at": trace.started_at,
                 "steps": len(trace.steps),
                 "models": trace.models,
-                "usage": usage and {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
+                "usage": asdict(usage) if usage else None,
                 "retries": sum(step.retries for step in trace.steps),
                 "segments": [step.seq for step in trace.steps if step.segment],
-                "branch_of": branch and {"trace": branch.trace, "step": branch.step},
+                "branch_of": asdict(branch) if branch else None,
                 "first_words": words,
                 "tags": trace.tags,
             }

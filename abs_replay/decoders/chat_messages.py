@@ -17,6 +17,7 @@ _ROLES: Final = {"developer": "system", "function": "tool", "human": "user", "ai
 _TEXT_PARTS: Final = ("text", "input_text", "output_text")
 _MOST_REMEMBERED, _LONGEST_REMEMBERED = 8192, 4096  # messages, and characters of one
 _READ: Final[dict[tuple[str, str | None, str | None], tuple[Mapping[str, Any], Message]]] = {}
+_PLAIN: Final = ("user", "assistant", "system")
 _THOUGHTS: Final = ("thinking", "reasoning")  # parts that the model thinks and does not say
 _REFERENCES: Final = ("reference", "tool_reference")  # Mistral's citations, between pieces of one text
 _STRUCTURES: Final = ("images", "audio", "executed_tools", "reasoning_details")
@@ -34,6 +35,8 @@ def messages(values: Any, at: str) -> tuple[Message, ...]:
 def _remembered(value: Mapping[str, Any], at: str) -> Message:
     """Read a message, or give what was read of its equal: each request repeats its history."""
     said = value.get("content")
+    if len(value) == 2 and type(said) is str and said and value["role"] in _PLAIN:
+        return Message(value["role"], said, at=at)  # most are that, and are sooner made than found
     if said is not None and not isinstance(said, str):
         return message(value, at)
     key = (at, said, text(value.get("tool_call_id")))
