@@ -6,7 +6,7 @@ lists: each post is told once, when it was seen first, and a user's posts with t
 are one turn.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from abs_replay.assembly.sightings import Seen, by_time
@@ -73,16 +73,32 @@ def posted(everything: Iterable[Seen]) -> list[Seen]:
     """Give all that are no posts, and the turns that the posts of each chat come to."""
     found: list[Seen] = []
     chats: dict[str, dict[str, _Kept]] = {}
+    roles: dict[str, dict[str, str]] = {}
     for one in everything:
         if one.decoded.posts:
-            chat = chats.setdefault(one.key or one.decoded.session or str(one.exchange.channel), {})
+            name = one.key or one.decoded.session or str(one.exchange.channel)
+            chat, known = chats.setdefault(name, {}), roles.setdefault(name, {})
             for post in one.decoded.posts:
                 _keep(chat, post, one)
+                if post.author and not post.guessed:
+                    known[post.author] = post.message.role
         else:
             found.append(one)
     for name, chat in chats.items():
+        for kept in chat.values():
+            kept.post = _by_its_author(kept.post, roles[name])
         found += _turns(name, sorted(chat.values(), key=lambda kept: kept.time))
     return found
+
+
+def _by_its_author(post: Post, roles: Mapping[str, str]) -> Post:
+    """Better a guess: an author is who it was elsewhere, and nobody whose opposite is known."""
+    if not post.guessed:
+        return post
+    role = roles.get(post.author or "", post.message.role)
+    if post.author not in roles and len(set(roles.values())) == 1:
+        role = "assistant" if "user" in roles.values() else "user"
+    return replace(post, message=replace(post.message, role=role))
 
 
 def _keep(chat: dict[str, _Kept], post: Post, one: Seen) -> None:
@@ -91,7 +107,7 @@ def _keep(chat: dict[str, _Kept], post: Post, one: Seen) -> None:
     if time < kept.time:
         kept.post, kept.seen, kept.time = post, one, time
     shown = Source(one.exchange.id, post.message.at)
-    kept.sources.insert(0 if kept.seen is one else len(kept.sources), shown)
+    kept.sources.insert(0 if kept.post is post else len(kept.sources), shown)
     kept.others.append(one.exchange)
 
 

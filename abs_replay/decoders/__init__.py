@@ -13,6 +13,7 @@ from abs_replay.decoders import (
     a2a,
     anthropic,
     bedrock,
+    botpress,
     chat_contract,
     cohere,
     cohere_v1,
@@ -67,6 +68,7 @@ DECODERS: Final[Mapping[str, Decoder]] = {
     "ollama": ollama,
     "anthropic": anthropic,
     "bedrock": bedrock,
+    "botpress": botpress,
     "chat_contract": chat_contract,
     "rest": rest,
 }

@@ -149,12 +149,16 @@ class Answer:
 class Post:
     """A message of a chat that its server keeps, seen when it was sent, listened to or listed.
 
-    `at_ms` counts from the exchange's start, None where the exchange's end is all that is known.
+    `at_ms` counts from the exchange's start, None where the exchange's end is all that is known. `author`
+    is the writer's id; `guessed` is whether the message's role is a guess, which other posts of that
+    author, or of others, may better.
     """
 
     post_id: str
     message: Message
     at_ms: float | None = None
+    author: str | None = None
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
