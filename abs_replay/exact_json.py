@@ -56,7 +56,8 @@ def loads(text: str | bytes, *, strict: bool = False) -> Any:
     try:
         return decoder.decode(text)
     except _Twice:
-        raise next(_duplicates(text)) from None
+        first, *_ = _duplicates(text)
+        raise first from None
     except _NoNumber as word:
         raise ValueError(f"{word} is no JSON number") from None
     except json.JSONDecodeError:

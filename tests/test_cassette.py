@@ -1,5 +1,6 @@
 """Cassettes lose nothing, read well, and say what is wrong with them."""
 
+import gc
 import json
 import string
 from dataclasses import replace
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from abs_replay.cassette import Cassette, dumps, loads
+from abs_replay.cassette.bodies import body_document, read_body
 from abs_replay.errors import CassetteError
 from abs_replay.exchange import (
     Body,
@@ -331,6 +333,19 @@ def test_a_body_edited_by_hand_keeps_its_one_chunk() -> None:
             "body: events[0]: expected",
         ),
         (["exchanges", 0, "response", "status"], 99999, "response.status: expected three digits"),
+        (["exchanges", 0, "request", "body"], {"json": 1, "before": 2}, "before, after: expected text"),
+        (["exchanges", 0, "request", "body"], {"text": [1]}, "text: expected text"),
+        (["exchanges", 0, "request", "body"], {"base64": 1}, "base64: expected text"),
+        (
+            ["exchanges", 0, "request", "body"],
+            {"events": [], "event_chunks": "1@2"},
+            "event_chunks: counts 1 events, not the 0",
+        ),
+        (["exchanges", 0, "request", "body"], {"text": "a", "at": "now"}, "at: expected a number"),
+        (["exchanges", 0, "request", "body"], {"text": "a", "at": 10**400}, "at: expected a number"),
+        (["abs_cassette"], 0, "abs_cassette: there is no format 0"),
+        (["exchanges", 0, "ended_ms"], 10**400, "ended_ms: expected a number"),
+        (["exchanges", 0, "ended_ms"], "3", "ended_ms: expected a number"),
         (["channels"], {"llm": "http://[::1"}, "channels.llm: 'http://[::1' is no URL"),
         (["channels"], {"llm": "http://h:123456"}, "channels.llm: 'http://h:123456' is no URL"),
     ],
@@ -415,3 +430,31 @@ def test_whatever_is_changed_by_hand_is_read_or_refused_in_one_line(data: st.Dat
 def test_no_text_makes_reading_fail_in_another_way(text: str) -> None:
     with pytest.raises(CassetteError):
         loads(text)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collector_is_left_as_it_was_found(enabled: bool) -> None:
+    found = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        loads(edited(["name"], "x"))
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable() if found else gc.disable()
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [(b"data: a\nhello\n\n", "raw"), (b"data: a\n\nev", "rest"), (b"id: 1\nid: 2\n\n", "raw")],
+)
+def test_what_is_no_plain_event_keeps_its_text(data: bytes, kind: str) -> None:
+    document = body_document(Body(data))
+    assert kind in document["events"][-1]
+    assert read_body(document).data == data
+
+
+def test_times_that_no_date_can_hold_stay_numbers() -> None:
+    recording = Recording("r", "n", -1.5, 1e300)
+    text = dumps(Cassette(recording, ()))
+    assert (json.loads(text)["started"], json.loads(text)["ended"]) == (-1.5, 1e300)
+    assert loads(text).recording == recording

@@ -2,7 +2,15 @@
 
 import pytest
 
-from abs_replay.channels import base_path, distinct, environment, parse_upstream, variable, without_proxy
+from abs_replay.channels import (
+    base_path,
+    distinct,
+    environment,
+    local_url,
+    parse_upstream,
+    variable,
+    without_proxy,
+)
 from abs_replay.errors import UsageError
 from abs_replay.exchange import Channel, Role, Upstream
 
@@ -86,3 +94,16 @@ def test_the_only_channel_of_a_role_is_also_found_by_the_role() -> None:
 def test_loopback_is_kept_from_a_proxy_only_where_there_is_one() -> None:
     assert without_proxy({}) == {}
     assert without_proxy({"HTTP_PROXY": "http://p", "NO_PROXY": "x"})["NO_PROXY"] == "x,127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [("0.0.0.0", "http://127.0.0.1:7070"), ("::", "http://[::1]:7070"), ("10.0.0.1", "http://10.0.0.1:7070")],
+)
+def test_a_wildcard_is_reached_on_loopback(host: str, url: str) -> None:
+    assert local_url(host, 7070) == url
+
+
+def test_upstreams_that_differ_are_given_as_they_are() -> None:
+    upstreams = [Upstream(LLM, "http://h"), Upstream(Channel(Role.TOOL, "t"), "http://h")]
+    assert distinct(upstreams) == tuple(upstreams)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from abs_replay.comparison import Cause, Comparison, Direction, carried, compare, direction
+from abs_replay.comparison.results import not_passed
 from abs_replay.comparison.statistics import Tally, mcnemar_mid_p, wilson
 from abs_replay.reports.flips import as_json, render
 from abs_replay.verdicts import (
@@ -288,3 +289,25 @@ def test_a_grading_compared_with_itself_is_all_carried_over(statuses: list[Statu
 
 def test_a_tally_without_a_judge_has_no_test() -> None:
     assert Tally("S", RULE, "contains", "", judged=False, pairs=10, worse=9, better=0).mid_p is None
+
+
+def test_a_flip_names_every_kind_of_check_that_did_it() -> None:
+    before = run(behavior(0, "x"), behavior(1, "y"), behavior(2, "z"))
+    differs = replace(behavior(0, "x"), differs=True)
+    error = behavior(1, "y", status=StepStatus.ERROR)
+    missing = behavior(2, "z", status=StepStatus.MISSING)
+    after = run(differs, error, missing, result=Result.FAILED)
+    told = not_passed(replace(after, strict_user=True))
+    assert told == (
+        "behaviors[0] (assistant informs) has other words; behaviors[1] (assistant informs) could not be "
+        "matched; behaviors[2] (assistant informs) is missing"
+    )
+    assert not_passed(replace(after, require_match=False)) == (
+        "behaviors[1] (assistant informs) could not be matched"
+    )
+    assert not_passed(before) == ""
+
+
+def test_what_was_not_decided_counts_in_no_tally_of_its_rule() -> None:
+    error = verdict(RULE, Status.ERROR, judge="j")
+    assert compared(run(behavior(0, "x", error)), run(behavior(0, "x", error))).tallies == ()

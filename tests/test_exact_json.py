@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abs_replay.exact_json import Number, dumps, equal, loads
+from abs_replay.exact_json import DuplicateKey, Number, dumps, equal, loads
 
 decimals = st.decimals(allow_nan=False, allow_infinity=False).map(str).map(Number)
 scalars = st.none() | st.booleans() | st.integers() | decimals
@@ -60,3 +60,33 @@ def test_values_are_written_and_compared_as_deep_as_they_can_be_read(begin: str,
     text = begin * 600 + "1" + end * 600
     assert dumps(loads(text)) == text
     assert equal(loads(text), loads(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('{"a":1,"a":1}', 1),
+        ('{"a":{"b":"}{\\"","c":1},\n"x":[{"b":-0,\n"\\u0062" :2}]}', 3),
+        ('{"a:":1,\n"a":{"a":1}, "b":":",\n"a":2}', 3),
+    ],
+)
+def test_strict_refuses_a_key_twice_and_tells_its_line(text: str, line: int) -> None:
+    assert loads(text)
+    with pytest.raises(DuplicateKey) as raised:
+        loads(text, strict=True)
+    assert raised.value.line == line
+
+
+def test_strict_reads_what_has_each_key_once_as_ever() -> None:
+    text = '{"a":{"a":[-0,1.50]},"b":{"a":""}}'
+    assert dumps(loads(text, strict=True)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("[NaN]", "NaN is no JSON number"), (f"[{'9' * 5000}]", "a number is too large"), ("[", "Expecting")],
+)
+def test_what_is_no_json_is_refused_in_words(text: str, said: str) -> None:
+    for strict in (False, True):
+        with pytest.raises(ValueError, match=said):
+            loads(text, strict=strict)

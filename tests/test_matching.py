@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from abs_replay.exchange import Body, Channel, Exchange, Request, Response, Role
 from abs_replay.matching import Index
 from abs_replay.matching.canonical import Ignore, canonical
-from abs_replay.matching.differences import differences, nearest
+from abs_replay.matching.differences import MOST, differences, nearest
 from abs_replay.matching.renaming import Bindings, correspond, fingerprint, shape
 
 LLM = Channel(Role.LLM, "openai")
@@ -319,3 +319,46 @@ def test_the_nearest_differs_least() -> None:
 def test_the_nearest_of_very_many_is_found_quickly() -> None:
     forms = [canonical(request(chat(f"question {number} " + "x" * number)), LLM) for number in range(2000)]
     assert nearest(forms, canonical(request(chat("question 1500 " + "x" * 1499 + "y")), LLM)) == 1500
+
+
+def test_what_was_never_answered_and_what_is_no_gzip_hold_their_own_bytes() -> None:
+    broken = b"\x1f\x8b" + U2.encode()
+    answered = Exchange("1", LLM, 0.0, request({}), Response(200, (), Body(broken)))
+    index = Index([Exchange("2", LLM, 0.0, request({"id": U1}), None), answered])
+    assert [index.known(value) for value in (U1, U2, U3)] == [True, True, False]
+
+
+def test_only_conversations_have_a_turn() -> None:
+    index = Index([Exchange("1", LLM, 0.0, request({"query": "x"}), None)])
+    form = canonical(request(chat("hi")), LLM)
+    assert list(index.same_turn(form, LLM)) == []
+    assert list(index.same_turn(canonical(request({"query": "x"}), LLM), LLM)) == []
+
+
+def test_so_many_differences_are_told_and_no_more() -> None:
+    assert len(why(list(range(30)), list(range(1, 31)))) == MOST
+
+
+def test_a_request_that_lacks_something_is_farther_than_one_with_other_words() -> None:
+    forms = [canonical(request(one), LLM) for one in ({"a": "left"}, {"a": "lift", "b": 1})]
+    assert nearest(forms, canonical(request({"a": "lift", "b": 2}), LLM)) == 1
+    assert nearest(forms, canonical(request({"a": "lift"}), LLM)) == 0
+
+
+def test_a_date_in_system_text_is_renamed_beside_what_is_no_text() -> None:
+    def system(date: str) -> dict[str, Any]:
+        return {"system": [{"type": "text", "text": f"Today is {date}.", "priority": 1}], "n": 1}
+
+    assert pairs(system("2026-01-02"), system("2026-01-03")) == [("2026-01-02", "2026-01-03")]
+
+
+def test_values_of_other_kinds_do_not_correspond() -> None:
+    assert pairs({"id": U1, "k": "<key:1>"}, {"id": "2026-01-02T10:00:00Z", "k": "secret"}) is None
+    assert pairs({"k": "<key:1>"}, {"q": "secret"}) is None
+
+
+def test_a_multipart_request_corresponds_to_no_other_kind() -> None:
+    one, other = request({"id": U1}), request({"id": U2}, content_type='multipart/form-data; boundary="x1"')
+    shapes = [shape(each, canonical(each, LLM)) for each in (one, other)]
+    assert shapes[0].text == shapes[1].text
+    assert correspond(*shapes) is None

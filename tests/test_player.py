@@ -344,3 +344,24 @@ def test_no_request_makes_the_player_fail(data: bytes, target: str) -> None:
     if isinstance(result, Miss):
         assert explain(result, playing.cassette.exchanges)
         assert answer(result, playing.cassette.exchanges)
+
+
+def test_what_was_no_request_is_a_miss_of_its_channel_that_says_so() -> None:
+    playing = player([])
+    told = explain(playing.unreadable(LLM), ())
+    assert told == "something on llm:openai that is no HTTP/1.1 request: TLS, HTTP/2, or a path too long"
+    assert playing.summary().missed == 1
+
+
+def test_what_was_renamed_is_used_up_like_what_was_not() -> None:
+    playing = player([exchange(request({"id": U[0]}), "one")])
+    assert [said(playing.play(request({"id": U[1]}), LLM)) for _ in range(2)] == ["one", "used_up"]
+
+
+def test_a_request_that_was_never_answered_is_played_as_its_failure() -> None:
+    refused = Exchange("r", LLM, 0.0, request({"id": U[0]}), None, Outcome.REFUSED)
+    result = player([refused]).play(request({"id": U[1]}), LLM)
+    assert isinstance(result, Played)
+    assert (result.response, result.exchange.outcome) == (None, Outcome.REFUSED)
+    both = player([refused, exchange(request({"id": U[2]}), "one")])
+    assert said(both.play(request({"id": U[3]}), LLM)) == "ambiguous"

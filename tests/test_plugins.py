@@ -16,7 +16,7 @@ from abs_replay.cli.failure import run as call
 CODE = '''
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from abs_replay.evaluators.context import failed, passed
 from abs_replay.spec.rules import Rule
@@ -32,7 +32,7 @@ class Words(Rule):
     type: Literal["words"]
     most: int
     weights: list[float] = []
-    said: str | None = None
+    said: str | None = Field(default=None, description="Who said so.")
     inner: Inner | None = None
 
 
@@ -68,6 +68,14 @@ class NoVerdict(Whole):
 
 class NoRule:
     pass
+
+
+class NoEvaluate:
+    rule = Words
+
+
+class NoLevel(WordCount):
+    level = "everywhere"
 
 
 class Lines:
@@ -257,6 +265,12 @@ def test_the_schema_for_editors_knows_it(abs_: Abs) -> None:
         document = {"session": "S", "behaviors": [{**behavior, "evaluations": [rule]}]}
         assert validator.is_valid(document) is fine, rule
     assert schema["$defs"]["words"]["description"] == "At most so many words."
+    assert schema["$defs"]["words"]["properties"]["said"]["description"] == "Who said so."
+    page = abs_("schema", "--format", "markdown")[1]
+    assert "| `said` | text | Who said so. |" in page
+    assert page[page.index("### `whole`") :].startswith(
+        "### `whole`\n\n\n\n### "
+    )  # no key of its own, no table
 
 
 def test_its_fields_are_checked_at_load_like_built_in_ones(abs_: Abs) -> None:
@@ -289,12 +303,23 @@ def test_a_broken_evaluator_gives_an_error_verdict_and_the_rest_still_run(
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"), [("no_rule", "has no `rule`"), ("not_there", "can not be loaded: AttributeError")]
+    ("kind", "message"),
+    [
+        ("no_rule", "has no `rule`"),
+        ("not_there", "can not be loaded: AttributeError"),
+        ("no_evaluate", "has no `evaluate(evaluation, context)`"),
+        ("no_level", "has a `level` that is none of step, session, any"),
+    ],
 )
 def test_a_package_that_can_not_be_loaded_is_one_line(
     abs_: Abs, install: Install, kind: str, message: str
 ) -> None:
-    points = {"no_rule": "extra_checks:NoRule", "not_there": "extra_checks:NotThere"}
+    points = {
+        "no_rule": "extra_checks:NoRule",
+        "not_there": "extra_checks:NotThere",
+        "no_evaluate": "extra_checks:NoEvaluate",
+        "no_level": "extra_checks:NoLevel",
+    }
     install("broken", {"abs_replay.evaluators": points})
     write(f"{{ type: {kind} }}")
     status, _, err = abs_(*GRADE)

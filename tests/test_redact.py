@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import sys
 import time
 import zlib
 from dataclasses import replace
@@ -14,7 +15,9 @@ from hypothesis import strategies as st
 
 from abs_replay.decoders.content import unpack
 from abs_replay.exchange import Body, Channel, Chunk, Exchange, Headers, Request, Response, Role, header
-from abs_replay.redact import Redactor, redact
+from abs_replay.redact import Redactor, codings, redact
+from abs_replay.redact import redactor as redactor_module
+from abs_replay.redact.placeholders import SOUGHT_AT_ONCE
 
 KEY = "sk-proj-Abcdefghijklmnop1234567890"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.c2lnbmF0dXJlLW9mLWl0"
@@ -440,3 +443,95 @@ def test_redacting_twice_is_redacting_once(case: tuple[Exchange, str]) -> None:
     once = redactor.redact(case[0])
     assert redactor.redact(once) == once
     assert redact(once) == once
+
+
+def body_with(encoding: str, wire: bytes) -> Body:
+    return answer_of(redact(exchange(answer=wire, answer_headers=(("content-encoding", encoding),))))
+
+
+def test_members_of_gzip_that_follow_each_other_are_all_opened() -> None:
+    wire = gzip.compress(b"hello ") + gzip.compress(KEY.encode())
+    assert gzip.decompress(body_with("gzip", wire).data) == b"hello <key:1>"
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "zstd"])
+@pytest.mark.parametrize("split", [False, True])
+def test_what_unpacks_to_too_much_is_not_looked_into(
+    encoding: str, split: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(codings, "PLAIN_LIMIT", 3000)
+    plain = KEY.encode() + bytes(range(256)) * 12
+    opened = codings.Opened(plain, [1500, len(plain)] if split else [len(plain)], True)
+    wire, ends = codings.packed(encoding, b"", opened)
+    assert codings.unpacked(encoding, wire, ends) is None
+    monkeypatch.setattr(codings, "PLAIN_LIMIT", len(plain))
+    assert codings.unpacked(encoding, wire, ends) == (plain, opened.ends, True)
+
+
+def test_many_small_chunks_that_come_to_too_much_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codings, "PLAIN_LIMIT", 3000)
+    wire, ends = codings.packed("gzip", b"", codings.Opened(b"x" * 4000, [2000, 4000], True))
+    assert codings.unpacked("gzip", wire, ends) is None
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "compress", "aes128gcm"])
+def test_what_its_header_says_wrongly_or_nobody_knows_keeps_its_bytes(encoding: str) -> None:
+    wire = KEY[:6].encode() + b"\x00" * 10
+    assert body_with(encoding, wire).data == wire
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd"])
+def test_what_came_before_bytes_that_are_broken_is_looked_into(encoding: str) -> None:
+    wire, _ = codings.packed(encoding, b"", codings.Opened(KEY.encode() * 40, [len(KEY) * 40], False))
+    opened = codings.unpacked(encoding, wire + b"\xff" * 2000, [len(wire), len(wire) + 2000])
+    assert opened is not None
+    assert opened == (KEY.encode() * 40, [len(KEY) * 40] * 2, False)
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd"])
+def test_without_the_library_of_an_encoding_its_bodies_keep_their_bytes(
+    encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire, _ = codings.packed(encoding, b"", codings.Opened(KEY.encode(), [len(KEY)], True))
+    monkeypatch.setitem(sys.modules, "brotli", None)
+    monkeypatch.setitem(sys.modules, "backports.zstd", None)
+    assert body_with(encoding, wire).data == wire
+
+
+def test_a_placeholder_stays_and_later_secrets_are_counted_on_from_it() -> None:
+    first, second = request_headers(("x-api-key", "<key:7>"), ("api-key", "another-1"))
+    assert (first[1], second[1]) == ("<key:7>", "<key:8>")
+
+
+def test_an_empty_credential_is_no_secret() -> None:
+    assert request_headers(("Cookie", "a=; b= ")) == (("Cookie", "a=; b= "),)
+
+
+def test_only_the_latest_secrets_are_sought_elsewhere() -> None:
+    redactor = Redactor()
+    keys = [f"secret-number-{number:04}" for number in range(SOUGHT_AT_ONCE + 1)]
+    for key in keys:
+        redactor.redact(exchange(headers=(("x-api-key", key),)))
+    result = answer_of(redactor.redact(exchange(answer=f"{keys[0]} {keys[-1]}".encode())))
+    assert result.data == f"{keys[0]} <key:{len(keys)}>".encode()
+
+
+def test_what_could_be_a_part_of_a_placeholder_is_not_sought_elsewhere() -> None:
+    result = redact(exchange(headers=(("authorization", "auth:1234567"),), answer=b"auth:1234567"))
+    assert answer_of(result).data == b"auth:1234567"
+
+
+def test_a_header_with_a_line_end_of_its_own_loses_its_secret_too() -> None:
+    assert request_headers(("referer", f"a\nb {KEY}"), ("x", "y")) == (
+        ("referer", "a\nb <key:1>"),
+        ("x", "y"),
+    )
+
+
+def test_basic_credentials_that_are_no_base64_are_one_secret() -> None:
+    assert request_headers(("Authorization", "Basic abcde")) == (("Authorization", "Basic <auth:1>"),)
+
+
+def test_replacing_ends_even_where_it_would_find_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redactor_module, "_PASSES", 1)
+    assert answer_of(redact(exchange(answer=KEY.encode()))).data == b"<key:1>"

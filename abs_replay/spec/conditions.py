@@ -66,8 +66,9 @@ def _evaluate(expression: Expression, values: Mapping[str, Json]) -> Json:
             word = "or" if until else "and"
             decided = any(_boolean(_evaluate(p, values), f"a side of `{word}`") is until for p in parts)
             return decided is until
-        case Comparison(operator, left, right):
-            return _compare(operator, _evaluate(left, values), _evaluate(right, values))
+        case _:
+            left, right = _evaluate(expression.left, values), _evaluate(expression.right, values)
+            return _compare(expression.operator, left, right)
 
 
 def _look_up(name: str, values: Mapping[str, Json]) -> Json:

@@ -71,8 +71,6 @@ def _roots(text: str) -> Iterator[Node]:
     except yaml.MarkedYAMLError as error:
         reason = ": ".join(part for part in (error.context, error.problem) if part)
         raise _Fatal(f"no valid YAML: {reason}", _line(error.problem_mark or error.context_mark)) from None
-    except yaml.YAMLError as error:
-        raise _Fatal(f"no valid YAML: {' '.join(str(error).split())}", 1) from None
 
 
 type _Mark = yaml.error.Mark | yaml._yaml.Mark | None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -206,3 +207,48 @@ def test_retries_segments_and_branches_come_back(tmp_path: Path) -> None:
     for branch in (Branch("t-1", 3), Branch("t-1")):
         trace = Trace("t-2", (step,), branch_of=branch)
         assert read_text(tmp_path, trace_file.write([trace])) == (trace,)
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"seq": 10**400}, "steps[1].seq"),
+        ({"at_ms": 10**400}, "steps[1].at_ms"),
+        ({"usage": {"input_tokens": 2**63}}, "steps[1].usage.input_tokens"),
+    ],
+)
+def test_numbers_that_nothing_could_keep_are_refused(tmp_path: Path, fields: Any, place: str) -> None:
+    assert re.fullmatch(
+        rf"x.trace.json: {re.escape(place)}: is \d+..., which is too large",
+        refusal(tmp_path, with_step(**fields)),
+    )
+
+
+def test_a_fraction_that_is_too_large_for_a_time_is_refused(tmp_path: Path) -> None:
+    text = with_step(at_ms=7).replace("7", "1e400")
+    assert refusal(tmp_path, text) == "x.trace.json: steps[1].at_ms: is 1e400, which is too large"
+
+
+def test_a_key_that_is_there_twice_is_refused_with_its_line(tmp_path: Path) -> None:
+    message = 'the key "a" is there twice in one object; mend or export it anew'
+    text = '{"steps": [\n{"seq": 1, "content": {"a": 1,\n"a": 2}}]}'
+    assert refusal(tmp_path, text) == f"x.trace.json:3: {message}"
+    lines = with_step() + "\n" + text.replace("\n", "")
+    assert refusal(tmp_path, lines, "x.jsonl") == f"x.jsonl:2: {message}"
+
+
+def test_what_is_absent_is_left_out_and_what_is_there_is_written() -> None:
+    step = Step(1, "user", "says", sources=(Source("e", "at"), Source("f")), usage=Usage(1, 2))
+    trace = Trace("t", (step,), tags={"agent_version": "1"}, agent_version="2")
+    written = trace_file.as_json(trace)
+    assert written["agent_version"] == "2"
+    assert written["steps"] == [
+        {
+            "seq": 1,
+            "actor": "user",
+            "action": "says",
+            "sources": [{"exchange": "e", "at": "at"}, {"exchange": "f"}],
+            "usage": {"input_tokens": 1, "output_tokens": 2},
+        }
+    ]
+    assert trace_file.from_json(written) == trace

@@ -161,3 +161,9 @@ def test_answers_to_no_question_are_told_file_by_file(tmp_path: Path) -> None:
 def test_a_key_that_is_there_twice_is_refused_at_its_answer(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"answers.json:2: a key is there twice in one object"):
         answers(tmp_path, '[{"digest": "d1", "score": 1},\n{"digest": "d2", "score": 1, "score": 0}]')
+
+
+def test_a_file_that_is_no_text_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "answers.json").write_bytes(b"[\xff]")
+    with pytest.raises(UsageError, match=r"answers.json: is no UTF-8 text \(byte 1\)"):
+        read(tmp_path / "answers.json")

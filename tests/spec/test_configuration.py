@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from abs_replay.errors import SpecError
-from abs_replay.spec.configuration import NAME, Configuration, find
+from abs_replay.errors import SpecError, UsageError
+from abs_replay.spec.configuration import NAME, Configuration, find, load
 
 
 def test_without_a_file_the_configuration_is_empty(tmp_path: Path) -> None:
@@ -64,3 +64,8 @@ def test_the_nearest_known_key_is_named(tmp_path: Path) -> None:
     (tmp_path / NAME).write_text("alias: {}\n")
     with pytest.raises(SpecError, match="did you mean `aliases`"):
         find(tmp_path)
+
+
+def test_a_file_that_can_not_be_opened_is_wrong_usage(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="can not be read: Is a directory"):
+        load(tmp_path)

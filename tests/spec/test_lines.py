@@ -49,3 +49,11 @@ def test_places_after_fragments_were_expanded_have_the_lines_that_the_author_see
         "evaluations[0]": 23,
         "evaluations[1]": 24,
     }
+
+
+def test_what_a_custom_evaluation_holds_of_its_own_hinders_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "hours.abs.yaml"
+    own = "evaluations: [{ type: custom, id: mine, evaluations: [1, text] }]\n"
+    file.write_text(SESSION.replace(SESSION[SESSION.rindex("evaluations:") :], own), encoding="utf-8")
+
+    assert lines(load([file]).sessions[0])["evaluations[0]"] == 23

@@ -220,3 +220,71 @@ def test_a_file_that_may_not_be_read_is_wrong_usage(tmp_path: Path) -> None:
     file.chmod(0)
     with pytest.raises(UsageError, match="can not be read"):
         load([file])
+
+
+@pytest.mark.parametrize(
+    ("match", "path", "word"),
+    [
+        ("x", "", "mapping"),
+        ("{ type: contain, value: x }", ".type", "did you mean `contains`?"),
+        ("{ type: 3, value: x }", ".type", "must be text"),
+    ],
+)
+def test_a_matches_when_of_no_kind_is_refused(tmp_path: Path, match: str, path: str, word: str) -> None:
+    text = f"{HEAD}behaviors:\n{HI}  - {{ actor: assistant, action: informs, matches_when: {match} }}\n"
+    problem = _only(tmp_path, text)
+    assert problem.path == f"behaviors[1].matches_when{path}"
+    assert word in problem.message
+
+
+def test_a_capture_that_no_reference_can_name_warns(tmp_path: Path) -> None:
+    text = f"{HEAD}behaviors:\n  - {{ actor: user, action: says, content: x, capture: {{ 'a b': 1 }} }}\n"
+    (warning,) = _load(tmp_path, text).warnings
+    assert (warning.path, warning.line) == ("behaviors[0].capture.a b", 4)
+
+
+def test_what_is_wrong_in_a_fragment_is_told_once_however_often_it_is_included(tmp_path: Path) -> None:
+    fragments = "fragments: { f: [{ include: g }] }\n"
+    twice = f"{HEAD}{fragments}behaviors: [{{ include: f }}, {{ include: f }}]\n"
+    assert [str(p.path) for p in _problems(tmp_path, twice)] == ["fragments.f[0].include"]
+
+
+def test_evaluations_that_are_none_do_not_hinder_the_other_checks(tmp_path: Path) -> None:
+    wrong = "evaluations: [3, { type: contains, value: a, match: 3 }]"
+    text = f"{HEAD}behaviors:\n{HI}  - {{ actor: assistant, action: informs, {wrong} }}\n"
+    text += "evaluations: [{ type: variable_consistency, variable: v }]\n"
+    assert [problem.path for problem in _problems(tmp_path, text)] == [
+        "behaviors[1].evaluations[0]",
+        "behaviors[1].evaluations[1].match",
+        "evaluations[0].variable",
+    ]
+
+
+def test_a_session_of_very_many_behaviors_is_refused(tmp_path: Path) -> None:
+    text = f"{HEAD}behaviors:\n" + "- { actor: user, action: says }\n" * 10_001
+    assert _only(tmp_path, text) == Problem(
+        "more than 10000 behaviors: divide the session", str(tmp_path / "s.abs.yaml"), 3, "behaviors"
+    )
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param("".join(f"key{n}: x\n" for n in range(2000)), id="unknown"),
+        pytest.param("description: x\n" * 2000, id="twice"),
+    ],
+)
+def test_of_very_many_problems_a_thousand_are_told(tmp_path: Path, lines: str) -> None:
+    *others, last = _problems(tmp_path, f"{HEAD}behaviors:\n{HI}{lines}")
+    assert len(others) == 999
+    assert last.message == "and more: mend what is told so far"
+
+
+def test_an_id_that_nobody_has_is_told_in_a_line_of_bounded_length(tmp_path: Path) -> None:
+    ids = "".join(f"  - {{ actor: user, action: says, id: a{n} }}\n" for n in range(100))
+    wanted = "  - { actor: user, action: says, requires: %s }\n"
+    near = _only(tmp_path, f"{HEAD}behaviors:\n{ids}{wanted % 'a7x'}").message
+    assert near.endswith("did you mean `a7`?")
+    far = _only(tmp_path, f"{HEAD}behaviors:\n{ids}{wanted % 'zebra'}").message
+    assert far.endswith("a18, a19 and 80 more")
+    assert "did you mean" not in _only(tmp_path, f"{HEAD}behaviors:\n{ids}{wanted % ('a' * 200)}").message

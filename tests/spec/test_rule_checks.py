@@ -143,3 +143,52 @@ def test_a_deeply_nested_schema_is_a_problem_at_most(tmp_path: Path) -> None:
     call = {"actor": "tool", "action": "responds", "evaluations": [rule]}
     text = json.dumps({"session": "s", "abs_version": "0.2", "behaviors": [call]})
     assert _load(tmp_path, text).sessions
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "word"),
+    [
+        ("type: f1, ground_truth: self", "ground_truth", "has none"),
+        ("type: rouge, ground_truth: x, response: bb", "response", "known: self, user"),
+        (
+            "type: all_of, evaluations: [{ type: f1, ground_truth: x, response: b.says }]",
+            "evaluations[0].response",
+            "known",
+        ),
+    ],
+)
+def test_what_a_text_metric_compares_must_be_there(tmp_path: Path, rule: str, path: str, word: str) -> None:
+    problem = _only(tmp_path, _rule(rule))
+    assert problem.path == f"behaviors[1].evaluations[0].{path}"
+    assert word in problem.message
+
+
+def test_a_text_metric_may_name_a_behavior_or_leave_the_name_to_the_run(tmp_path: Path) -> None:
+    behavior = "{ id: b, actor: assistant, action: informs, content: x, evaluations: [%s] }"
+    metrics = (
+        "{ type: f1, ground_truth: self, response: b }, { type: f1, ground_truth: x, response: '{{r}}' }"
+    )
+    assert _load(tmp_path, f"{HEAD}behaviors:\n{HI}  - {behavior % metrics}\n").sessions
+
+
+def test_a_wrong_number_is_not_told_again_for_what_it_excludes(tmp_path: Path) -> None:
+    problem = _only(tmp_path, _rule("type: count, match: { actor: user }, min: 0, max: -1", session=True))
+    assert problem.message == "must be at least 0"
+
+
+def test_a_schema_that_aliases_nest_too_deeply_is_a_problem(tmp_path: Path) -> None:
+    nested = "".join(f"x-{n}: &s{n} {{ not: *s{n - 1} }}\n" for n in range(1, 300))
+    rule = "type: schema, schema: *s299"
+    text = _rule(rule).replace("behaviors:", f"x-0: &s0 {{}}\n{nested}behaviors:")
+    assert _only(tmp_path, text).message == "the schema is nested too deeply"
+
+
+@pytest.mark.parametrize("schema", ["5", "[]", "x"])
+def test_what_is_no_schema_at_all_is_refused(tmp_path: Path, schema: str) -> None:
+    problem = _only(tmp_path, _rule(f"type: schema, schema: {schema}"))
+    assert problem.message == "a JSON Schema is a mapping, true or false"
+
+
+def test_a_draft_that_only_the_run_tells_is_not_refused_at_load(tmp_path: Path) -> None:
+    schema = "{ $schema: '{{draft}}', type: objekt }"
+    assert _load(tmp_path, _rule(f"type: schema, schema: {schema}")).sessions

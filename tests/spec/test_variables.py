@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from abs_replay.errors import Problem, SpecError, UsageError
-from abs_replay.exact_json import Number, loads
+from abs_replay.exact_json import Json, Number, loads
 from abs_replay.spec import references, rules
 from abs_replay.spec.configuration import Configuration
 from abs_replay.spec.loader import load
@@ -332,3 +332,62 @@ def test_text_without_references_and_escapes_is_left_as_it_is(text: str) -> None
         assert references.fill(text, lambda name: None) == text
     if not list(references.names(text, pattern=True)):
         assert "".join(map(str, references.parse(text, pattern=True))) == text
+
+
+@pytest.mark.parametrize(
+    ("captured", "match", "path"),
+    [
+        ("2,1", {"type": "regex", "pattern": "a{{{v}}}"}, "pattern"),
+        ("", {"type": "contains", "value": "{{v}}"}, "value"),
+    ],
+)
+def test_a_criterion_that_a_capture_breaks_is_refused_at_load(
+    tmp_path: Path, captured: str, match: dict[str, str], path: str
+) -> None:
+    answer = {"actor": "assistant", "action": "informs", "matches_when": match}
+    with pytest.raises(SpecError) as raised:
+        _template(tmp_path, behaviors=[_says("x", capture={"v": captured}), answer])
+    assert [problem.path for problem in raised.value.problems] == [f"behaviors[1].matches_when.{path}"]
+
+
+@pytest.mark.parametrize("doubled", ["{{v%d}}{{v%d}}", ["{{v%d}}", "{{v%d}}"]])
+def test_captures_that_double_each_other_are_refused_before_they_grow(tmp_path: Path, doubled: Any) -> None:
+    def after(n: int) -> Any:
+        return json.loads(json.dumps(doubled).replace("%d", str(n)))
+
+    behaviors = [_says("x", capture={"v0": "some text"})]
+    behaviors += [_says("x", capture={f"v{n + 1}": after(n)}) for n in range(60)]
+    with pytest.raises(SpecError, match="come to more than 16 MiB"):
+        _template(tmp_path, behaviors=behaviors)
+
+
+def test_data_that_references_repeat_without_end_are_refused_with_the_session(tmp_path: Path) -> None:
+    template = _template(tmp_path, behaviors=[_says("{{v}}" * 200)])
+    with pytest.raises(SpecError, match="come to more than 16 MiB"):
+        template.resolve(Sources(row={"v": "x" * 100_000}))
+    assert len(str(template.resolve(Sources(row={"v": "x" * 1000})).behaviors[0].content)) == 200_000
+
+
+def test_captures_that_nest_each_other_too_deeply_are_refused_at_load(tmp_path: Path) -> None:
+    behaviors = [_says("x", capture={"v0": 1})]
+    for n in range(30):
+        nested: Any = f"{{{{v{n}}}}}"
+        for _ in range(50):
+            nested = [nested]
+        behaviors.append(_says("x", capture={f"v{n + 1}": nested}))
+    rule = {"type": "exact_match", "value": "{{v30}}"}
+    answer = {"actor": "assistant", "action": "informs", "evaluations": [rule]}
+    with pytest.raises(SpecError, match="nested too deeply"):
+        _template(tmp_path, behaviors=[*behaviors, answer])
+
+
+def test_a_long_text_of_references_without_a_value_takes_no_more_room_than_it_has(tmp_path: Path) -> None:
+    template = _template(tmp_path, behaviors=[_says("{{v}} " * 50_000)])
+    with pytest.raises(SpecError) as raised:
+        template.resolve(Sources())
+    assert len(raised.value.problems) == 1
+
+
+def test_references_are_found_in_all_texts_of_a_value_and_in_no_key() -> None:
+    value: Json = {"{{a}}": ["{{b}} and {{c}}", {"d": "{{e.f}}"}, 1, None]}
+    assert list(references.names(value)) == ["b", "c", "e.f"]

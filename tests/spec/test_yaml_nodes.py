@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from abs_replay.errors import Problem
 from abs_replay.exact_json import Number, dumps
-from abs_replay.spec.yaml_nodes import LARGEST, read
+from abs_replay.spec.yaml_nodes import LARGEST, MOST_VALUES, read
 
 
 def _values(text: str | bytes) -> list[Any]:
@@ -203,3 +203,23 @@ def test_reading_builds_no_objects_even_with_a_loader_that_could(tmp_path: Path)
     target = tmp_path / "made"
     assert _problem(f"!!python/object/apply:pathlib.Path.touch [{target}]").line == 1
     assert not target.exists()
+
+
+def test_more_values_than_a_person_writes_are_refused_where_they_begin() -> None:
+    text = "a:\n" + "- x\n" * (MOST_VALUES + 5)
+    (problem,) = read(text.encode(), "f").problems
+    assert problem.line is not None
+    assert abs(problem.line - MOST_VALUES) < 5
+    assert "split the file" in problem.message
+
+
+@pytest.mark.parametrize("number", ["0x" + "f" * 5000, "0o" + "7" * 6000, "9" * 5000])
+def test_a_number_that_could_not_be_written_is_too_large(number: str) -> None:
+    (problem,) = read(f"a: {number}\n".encode(), "f").problems
+    assert "too large" in problem.message
+
+
+def test_the_dash_of_an_item_is_found_over_blank_lines_and_comments() -> None:
+    (document,) = read(b"a:\n  - # why\n\n  # b - \n    c: d\n", "f").documents
+    assert document.line(("a", 0)) == 2
+    assert document.line(("a", "c")) == 1
