@@ -65,6 +65,8 @@ IMPORTERS: Final[Mapping[str, tuple[str, str]]] = {
     "swe-agent": ("abs_replay.importers.swe_agent", "trajectories of SWE-agent"),
     "claude-code": ("abs_replay.importers.claude_code", "session logs and streams of Claude Code"),
     "openai-agents": ("abs_replay.importers.openai_agents", "run states of OpenAI's Agents SDK"),
+    "langsmith": ("abs_replay.importers.langsmith", "runs of LangSmith, JSON or JSON Lines"),
+    "langfuse": ("abs_replay.importers.langfuse", "traces and observations of Langfuse, JSON, JSONL or CSV"),
     "messages": (
         "abs_replay.importers.message_lists",
         "lists of chat messages, JSON Lines or JSON; ShareGPT",

@@ -21,6 +21,7 @@ from abs_replay.importers.telling import TIMELESS, Facts, Teller, moment, scalar
 from abs_replay.trace import Trace
 
 _TIMES: Final = ("timestamp", "created_at", "created", "time")
+_KEYS: Final = ("messages", "conversation", "conversations")
 _SPEAKERS: Final = {
     "human": "user",
     "user": "user",
@@ -53,15 +54,17 @@ def _is_first_chat(value: Any) -> bool:
 
 
 def _is_chat(value: Any) -> bool:
+    """Whether this is a conversation: a list of messages, or an object that has one."""
     if isinstance(value, list):
         return bool(value) and _is_message(value[0])
-    found = obj(value)
-    if {"role", "from"} & found.keys():
-        return False
-    turns = items(found.get("conversations"))
-    return any(_is_chat(found.get(key)) for key in ("messages", "conversation")) or (
-        bool(turns) and _is_turn(turns[0])
-    )
+    return _key(obj(value)) is not None
+
+
+def _key(chat: Mapping[str, Any]) -> str | None:
+    """The key under which an object has a conversation."""
+    if {"role", "from"} & chat.keys():
+        return None
+    return next((key for key in _KEYS if _is_turn((items(chat.get(key)) or [None])[0])), None)
 
 
 def _is_message(value: Any) -> bool:
@@ -105,7 +108,7 @@ def _fields(chat: Any) -> Mapping[str, Any]:
 
 def _trace(source: Source, chat: Mapping[str, Any], line: int | None, where: str) -> Trace:
     teller = Teller()
-    key = next((key for key in ("messages", "conversation", "conversations") if items(chat.get(key))), None)
+    key = _key(chat)
     if key is None:
         raise source.wrong(
             "expected a conversation: an object with `messages`, or a list of them", line, where
