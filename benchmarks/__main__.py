@@ -2,13 +2,14 @@
 
 import sys
 
-from benchmarks import aligning, evaluating, grading, recording, replaying, startup
+from benchmarks import aligning, assembling, evaluating, grading, recording, replaying, startup
 from benchmarks.peers import NoPeer
 
 BENCHMARKS = {
     "startup": startup.run,
     "recording": recording.run,
     "replaying": replaying.run,
+    "assembling": assembling.run,
     "evaluating": evaluating.run,
     "aligning": aligning.run,
     "linear": grading.linear,

@@ -11,12 +11,14 @@ from typing import Any, Final
 
 from abs_replay.decoders.events import Call, Message, Part, Said, Served, Thought, composed
 from abs_replay.decoders.fields import items, obj, parse_or_none, structure, text
+from abs_replay.decoders.histories import Histories
 from abs_replay.exact_json import Json
 
 _ROLES: Final = {"developer": "system", "function": "tool", "human": "user", "ai": "assistant"}
 _TEXT_PARTS: Final = ("text", "input_text", "output_text")
 _MOST_REMEMBERED, _LONGEST_REMEMBERED = 8192, 4096  # messages, and characters of one
 _READ: Final[dict[tuple[str, str | None, str | None], tuple[Mapping[str, Any], Message]]] = {}
+_HISTORIES: Final = Histories()
 _PLAIN: Final = ("user", "assistant", "system")
 _THOUGHTS: Final = ("thinking", "reasoning")  # parts that the model thinks and does not say
 _REFERENCES: Final = ("reference", "tool_reference")  # Mistral's citations, between pieces of one text
@@ -25,11 +27,15 @@ _STRUCTURES: Final = ("images", "audio", "executed_tools", "reasoning_details")
 
 def messages(values: Any, at: str) -> tuple[Message, ...]:
     """Read a list of messages; what is no message is left out."""
-    return tuple(
+    listed = items(values)
+    begun = _HISTORIES.begun(listed, at)
+    found = begun + tuple(
         _remembered(value, f"{at}[{index}]")
-        for index, value in enumerate(items(values))
+        for index, value in enumerate(listed[len(begun) :], len(begun))
         if isinstance(value, dict) and text(value.get("role"))
     )
+    _HISTORIES.learn(listed, at, len(begun), found)
+    return found
 
 
 def _remembered(value: Mapping[str, Any], at: str) -> Message:

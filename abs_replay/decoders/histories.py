@@ -1,0 +1,54 @@
+"""Histories that requests repeat, read once: of a further request only what is new need be read.
+
+Each request to a stateless API sends its whole history again. What was read of one is found by its
+last message, and taken where the further request begins with the very same values.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from abs_replay.decoders.events import Message
+
+_MOST: Final = 256  # histories: so many conversations may go on side by side
+
+
+class Histories:
+    """What was read last, by its end."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], tuple[list[Any], tuple[Message, ...]]] = {}
+
+    def begun(self, values: Sequence[Any], at: str) -> tuple[Message, ...]:
+        """Give the messages that were read of the longest beginning of these values that is known."""
+        for length in range(len(values), 0, -1):
+            known = self._known.get(_end(values, length, at))
+            if known and known[0] == values[:length]:
+                del self._known[_end(values, length, at)]  # it grows
+                return known[1]
+        return ()
+
+    def learn(self, values: Sequence[Any], at: str, begun: int, messages: tuple[Message, ...]) -> None:
+        """Remember what was read, as far as it is text: 1 equals true, and is another value."""
+        length = begun
+        while length < len(values) and _is_text(values[length]):
+            length += 1
+        if length == 0 or len(messages) != len(values):
+            return
+        if len(self._known) >= _MOST:
+            del self._known[next(iter(self._known))]
+        self._known[_end(values, length, at)] = list(values[:length]), messages[:length]
+
+
+def _end(values: Sequence[Any], length: int, at: str) -> tuple[object, ...]:
+    last = values[length - 1]
+    fields = last if isinstance(last, dict) else {}
+    told = (fields.get("content"), fields.get("tool_call_id"))
+    return at, length, *(text if isinstance(text, str) else None for text in told)
+
+
+def _is_text(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_text, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_text, value))
+    return value is None or isinstance(value, str)
