@@ -192,14 +192,12 @@ def _bounds(rows: Sequence[Row], positions: Positions) -> list[int]:
     With L(i, p) the most that rows i.. can match on positions p.., L(i, p) - L(i, p + 1) is 0 or 1;
     bit (count - 1 - p) of the i-th entry is that difference.
     """
-    whole = (1 << positions.count) - 1
-    column, bounds = whole, [0] * (len(rows) + 1)
-    for index in range(len(rows) - 1, -1, -1):
-        mirrored = _mirrored(_widened(rows[index], positions), positions.count)
-        matched = column & mirrored
-        column = ((column + matched) | (column & ~mirrored)) & whole
-        bounds[index] = whole & ~column
-    return bounds
+    column, bounds = -1, [0]
+    for row in reversed(rows):
+        mirrored = _mirrored(_widened(row, positions), positions.count)
+        column = (column + (column & mirrored)) | (column & ~mirrored)
+        bounds.append(~column)
+    return bounds[::-1]
 
 
 def _widened(row: Row, positions: Positions) -> int:
@@ -213,7 +211,7 @@ def _widened(row: Row, positions: Positions) -> int:
 
 
 def _mirrored(mask: int, count: int) -> int:
-    return int(f"{mask:0{count}b}"[::-1], 2) if count else 0
+    return int(f"{mask:0{count}b}"[::-1], 2)
 
 
 def _ahead(positions: Positions) -> list[int]:

@@ -13,8 +13,8 @@ def nearest(turn: TraceTurn, plan: Plan, member: int, taken: Mapping[int, int]) 
     """Explain an unmatched behavior in one sentence; `taken` maps positions to behaviors."""
     behavior, found = plan.behaviors[member], turn.candidates(plan, member)
     stages = (found.fit, found.target, found.kind, found.actor)
-    stage = next((stage for stage in stages if stage), 0)
-    if not stage:
+    stage = next(filter(None, stages), None)
+    if stage is None:
         return f"the turn has no step of {behavior.actor}"
     position = _untaken_first(stage, taken)
     step = turn.steps[position]
@@ -41,14 +41,15 @@ def _unfree(turn: TraceTurn, plan: Plan, member: int, position: int, taken: Mapp
     return "it fits, but not in this order"
 
 
-def _content_difference(behavior: Behavior, step: Step) -> str:
+def _content_difference(behavior: Behavior, step: Step) -> str | None:
     if behavior.matches_when is not None:
         rule = behavior.matches_when
-        wanted = rule.value or rule.pattern or rule.criteria or ""
+        wanted = rule.value or rule.pattern or rule.criteria
         return f"{shown(step.content)} does not meet {rule.type} {shown(wanted)}"
     if is_execution(behavior):
         strict = behavior.with_only is not None
-        wanted_arguments = (behavior.with_only if strict else behavior.with_) or {}
-        return misfit(wanted_arguments, arguments_of(step.arguments), strict=strict) or "its arguments differ"
-    content = None if behavior.content is UNSET else behavior.content
-    return unlike(structured(content), structured(step.content)) or "its content differs"
+        arguments = behavior.with_only if strict else behavior.with_
+        assert arguments is not None  # else any would fit
+        return misfit(arguments, arguments_of(step.arguments), strict=strict)
+    assert behavior.content is not UNSET
+    return unlike(structured(behavior.content), structured(step.content))

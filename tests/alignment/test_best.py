@@ -75,6 +75,10 @@ class TestUnorderedBlocks:
         rows = [Row(0b10, block=0), Row(0b10, block=0), Row(0b01, block=0)]
         assert best_alignment(rows, positions(2, 0b11)) == (1, None, 0)
 
+    def test_a_place_inside_a_block_stays_taken(self) -> None:
+        rows = [Row(0b0100, block=0), Row(0b0010, block=0), Row(0b1100, block=0)]
+        assert best_alignment(rows, positions(4, 0b0111)) == (2, 1, 3)
+
     def test_a_row_behind_the_block_stands_behind_all_of_it(self) -> None:
         rows = [Row(0b010, block=0), Row(0b001, block=0), Row(0b010)]
         assert best_alignment(rows, positions(3, 0b011)) == (1, 0, None)
@@ -125,6 +129,16 @@ class TestResponses:
         steps = Positions(4, (), (0b1, NOBODY, NOBODY, NOBODY), answers, (0b1010,), NOBODY)
         rows = [Row(0b0001), Row(0b0100), Row(0b1010, needs_call=True)]
         assert best_alignment(rows, steps) == (0, 2, 3)
+
+    def test_in_a_block_too_an_answer_needs_its_own_call(self) -> None:
+        uses = (NOBODY, NOBODY, 0b10, 0b01)
+        steps = Positions(4, (0b1111,), (0b01, 0b10, NOBODY, NOBODY), uses, (0b1000, 0b0100), NOBODY)
+        rows = [Row(0b0001, block=0), Row(0b1100, block=0, needs_call=True)]
+        assert best_alignment(rows, steps) == (0, 3)
+
+    def test_what_answers_one_of_two_calls_answers_either(self) -> None:
+        steps = Positions(2, (), (0b01, NOBODY), (NOBODY, 0b10), (0b10, 0b10), NOBODY)
+        assert best_alignment([Row(0b01), Row(0b10, needs_call=True)], steps) == (0, 1)
 
     def test_only_a_row_that_needs_a_call_uses_it_up(self) -> None:
         steps = Positions(3, (), (0b1, NOBODY, NOBODY), (NOBODY, 0b1, 0b1), (0b110,), NOBODY)
