@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import islice
 
 from abs_replay.errors import Problem
 from abs_replay.exact_json import Json
@@ -89,10 +90,10 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that was probably meant."""
     if len(word) > _LONGEST_WORD:
         return None
-    words = [one for one in known if len(one) <= _LONGEST_WORD]
+    words = tuple(known)
     if len(words) > _MOST_COMPARED:
-        words = [one for one in words if one[:1] == word[:1]][:_MOST_COMPARED]
-    found = get_close_matches(word, words, n=1, cutoff=0.6)
+        words = tuple(islice((one for one in words if one.startswith(word[:1])), _MOST_COMPARED))
+    found = get_close_matches(word, [one for one in words if len(one) <= _LONGEST_WORD], n=1, cutoff=0.6)
     return found[0] if found else None
 
 

@@ -56,11 +56,12 @@ def _ids(behaviors: Sequence[Placed], ids: Mapping[str, int]) -> Iterator[Proble
 
 
 def _required(behaviors: Sequence[Placed], ids: Mapping[str, int]) -> Iterator[Problem]:
+    known = tuple(ids)
     for index, placed in enumerate(behaviors):
         wanted = _text(placed, "requires")
         if wanted is None or ids.get(wanted, index) < index:
             continue
-        message = f"no behavior has the id `{wanted}`: {meant(wanted, tuple(ids))}"
+        message = f"no behavior has the id `{wanted}`: {meant(wanted, known)}"
         if wanted in ids:
             message = f"`{wanted}` comes later: only an earlier one can be required"
         yield placed.problem(("requires",), message)
