@@ -7,11 +7,12 @@ PEERS := .venv-peers
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-input
 
-.PHONY: help demo test check format lock bench clean
+.PHONY: help demo test coverage check format lock bench clean
 
 help:
 	@echo "make demo    record, replay, grade, edit, grade again: the whole path on real processes"
 	@echo "make test    the whole test suite"
+	@echo "make coverage  its deterministic part, and every branch of the core by it"
 	@echo "make check   lint, types and import contracts"
 	@echo "make bench   the numbers, as ratios against peers in the same run"
 	@echo "make lock    resolve the versions in constraints.txt anew"
@@ -29,6 +30,11 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -n 2 $(TESTS)
+
+# What generated examples and real processes happen to reach does not count.
+coverage: $(VENV)/.installed
+	$(MAKE) test TESTS='-m "not hypothesis and not processes" --cov --cov-report= $(TESTS)'
+	$(BIN)/coverage report --skip-covered --show-missing --fail-under=100
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .
