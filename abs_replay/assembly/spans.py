@@ -61,7 +61,9 @@ class _Work:
         if known is not None:
             return known
         found = [number for said in _marks(turn) for number in self._replies.get(said, ())]
-        return next((number for number in found if _meets(self.all[number], start, end)), None)
+        same = [n for n in found if not _is_other(self.all[n].turn, turn) and _meets(self.all[n], start, end)]
+        # The same words may be said twice within the slack: the nearer in time.
+        return min(same, key=lambda number: abs(self.all[number].start - start), default=None)
 
     def use(self, use: Use, start: float, end: float) -> tuple[int, int] | None:
         """Find the use that is this one: its sighting, and its place in that."""
@@ -84,7 +86,15 @@ def _marks(turn: Turn | None) -> list[int]:
     return list(dict.fromkeys((mark(reply), mark(nameless))))
 
 
+def _is_other(left: Turn | None, right: Turn) -> bool:
+    """Say whether two turns bear ids of different answers, which may be in the same words."""
+    ids = {left.response_id if left else None, right.response_id} - {None}
+    return len(ids) > 1
+
+
 def _meets(one: Seen, start: float, end: float) -> bool:
+    if one.part:  # another span, of the same clock: this one wraps it
+        return start <= one.start and one.end <= end
     return one.start <= end + _SLACK_MS and one.end >= start - _SLACK_MS
 
 
