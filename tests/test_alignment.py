@@ -402,7 +402,10 @@ class TestCriteria:
         assert statuses(alignment) == [("matched", 1)]
         assert alignment.seen[0].action == "hands_off"
 
-    def test_a_search_that_takes_too_long_is_an_error_and_no_mismatch(self) -> None:
+    def test_a_search_that_takes_too_long_is_an_error_and_no_mismatch(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(patterns, "TIME_LIMIT", 0.05)
         rule = MatchesWhen(type="regex", pattern="(a|aa)+$")
         alignment = align(trace(words("a" * 60 + "b")), session({**INFORMS, "matches_when": rule}))
         assert statuses(alignment) == [("error", None)]

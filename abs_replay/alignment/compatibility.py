@@ -108,7 +108,9 @@ class TurnIndex:
     _criteria: dict[tuple[str, str | None, int], _Decision] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        called = {step.call_id: step.target for step in self.steps if step.call_id and is_call(step)}
+        called: dict[str | None, str | None] = {
+            step.call_id: step.target for step in self.steps if step.call_id is not None and is_call(step)
+        }
         for position, step in enumerate(self.steps):
             bit = 1 << position
             kind = category(step.action)
@@ -116,7 +118,7 @@ class TurnIndex:
             _add(self._kinds, (step.actor, kind), bit)
             # A response that does not name its tool is known by its call (A4).
             unnamed_response = step.target is None and is_tool_response(step)
-            _add(self._targets, called.get(step.call_id or "") if unnamed_response else step.target, bit)
+            _add(self._targets, called.get(step.call_id) if unnamed_response else step.target, bit)
             is_arguments = kind == "execution"
             structure = arguments_of(step.arguments) if is_arguments else structured(step.content)
             self._structures.append(structure)
@@ -201,13 +203,14 @@ class TurnIndex:
         return Candidates(decision.fit, actor, kind, target, decision.trouble, decision.questions)
 
     def _decide(self, rule: MatchesWhen, mask: int, at: str) -> _Decision:
-        if rule.type == "llm_judge":
-            return self._judge(rule.criteria or "", mask, at)
         if rule.type == "regex":
             return self._search(rule.pattern or "", mask)
-        if not rule.value:  # from outside, else the document had been refused (V2)
-            return _Decision(0, "matches_when: `value` is empty")
-        wanted = normalised(rule.value, fold=True)
+        words = rule.value if rule.type == "contains" else rule.criteria
+        if not words:  # from outside, else the document had been refused (V2)
+            return _Decision(0, f"matches_when: what {rule.type} looks for is empty")
+        if rule.type == "llm_judge":
+            return self._judge(words, mask, at)
+        wanted = normalised(words, fold=True)
         return _Decision(_kept(mask, lambda n: wanted in self._folded_text(n)))
 
     def _folded_text(self, position: int) -> str:

@@ -1,6 +1,6 @@
 """What is said of a behavior that found no step: the one that came closest, and what did not fit."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ CALL: Mapping[str, Any] = {"actor": "assistant", "action": "calls"}
 RESPONSE: Mapping[str, Any] = {"actor": "tool", "action": "responds"}
 
 
-def near(behaviors: list[Mapping[str, Any]], *steps: Mapping[str, Any]) -> str | None:
+def near(behaviors: Sequence[Mapping[str, Any]], *steps: Mapping[str, Any]) -> str | None:
     """What is said of the last behavior; steps are numbered from 11."""
     built = tuple(Behavior(at=f"behaviors[{n}]", **fields) for n, fields in enumerate(behaviors))
     trace = Trace("t", tuple(Step(seq=n, **fields) for n, fields in enumerate(steps, 11)))
@@ -78,6 +78,21 @@ def criterion(**fields: Any) -> Mapping[str, Any]:
             [{**TALK, "content": "No."}],
             'step 11 came closest: "No." does not meet regex "^refund"',
         ),
+        (
+            {**criterion(type="contains", value="refund"), "target": "Desk"},
+            [CALL, {**TALK, "target": "Lobby", "content": "refund"}],
+            'step 12 came closest: its target is "Lobby", expected "Desk"',
+        ),
+        (
+            criterion(type="contains", value="refund"),
+            [RESPONSE, CALL],
+            "step 12 came closest: assistant calls, expected assistant responds",
+        ),
+        (
+            {**TALK, "action": "hands_off", "content": {"a": 1}},
+            [{**TALK, "content": "Bye."}],
+            "step 11 came closest: the content is text, expected object",
+        ),
     ],
 )
 def test_the_step_that_came_furthest_is_named_with_what_did_not_fit(
@@ -102,7 +117,10 @@ def test_a_step_that_fits_was_taken_or_stands_in_another_place() -> None:
 def test_an_answer_that_fits_answers_another_call() -> None:
     pay = {**CALL, "target": "Pay", "arguments": {"n": 2}, "call_id": "c"}
     answer = {**RESPONSE, "target": "Pay", "call_id": "c"}
-    wanted = [{**CALL, "target": "Pay", "with_": {"n": 1}}, {**RESPONSE, "target": "Pay"}]
+    wanted: list[Mapping[str, Any]] = [
+        {**CALL, "target": "Pay", "with_": {"n": 1}},
+        {**RESPONSE, "target": "Pay"},
+    ]
     assert near(wanted, pay, answer) == "step 12 came closest: it answers a call that no behavior took"
     early = {**answer, "call_id": None}
     wanted = [{**CALL, "target": "Pay"}, TALK, {**RESPONSE, "target": "Pay"}]
