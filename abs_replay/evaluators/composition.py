@@ -26,15 +26,14 @@ def none_of(evaluation: Evaluation, context: Context) -> Verdict:
 
 
 def _composed(evaluation: Evaluation, context: Context, rule: Rule, *, inverted: bool = False) -> Verdict:
-    children = tuple(context.run(part) for part in evaluation.parts)
+    children = tuple([context.run(part) for part in evaluation.parts])
     counted = [child for child in children if child.status is not Status.SKIPPED]
     if not counted:
         return verdict(evaluation, Status.SKIPPED, "every part was skipped", children=children)
-    threshold = evaluation.rule.threshold
+    threshold, undecided = evaluation.rule.threshold, _undecided(counted)
     low = _outcome(counted, rule, threshold, 0.0, inverted)
     status = Status.PASSED if low else Status.FAILED
     score: float | None = _mean(counted, 0.0, inverted)
-    undecided = _undecided(counted)
     if undecided and low is not _outcome(counted, rule, threshold, 1.0, inverted):
         status, score = undecided, None
     elif undecided and inverted:
@@ -43,7 +42,7 @@ def _composed(evaluation: Evaluation, context: Context, rule: Rule, *, inverted:
         evaluation,
         status,
         _reason(evaluation, counted, status, score),
-        evidence=tuple(dict.fromkeys(seq for child in counted for seq in child.evidence)),
+        evidence=tuple(dict.fromkeys([seq for child in counted for seq in child.evidence])),
         score=score,
         threshold=threshold,
         children=children,
@@ -52,7 +51,10 @@ def _composed(evaluation: Evaluation, context: Context, rule: Rule, *, inverted:
 
 def _undecided(parts: Sequence[Verdict]) -> Status | None:
     statuses = [part.status for part in parts]
-    return next((status for status in UNDECIDED if status in statuses), None)
+    for status in UNDECIDED:
+        if status in statuses:
+            return status
+    return None
 
 
 def _outcome(
@@ -67,11 +69,11 @@ def _outcome(
 
 def _mean(parts: Sequence[Verdict], undecided: float, inverted: bool) -> float:
     scores = [undecided if part.status in UNDECIDED else part.score or 0.0 for part in parts]
-    return fsum(1 - score if inverted else score for score in scores) / len(scores)
+    return fsum([1 - score for score in scores] if inverted else scores) / len(scores)
 
 
 def _reason(evaluation: Evaluation, parts: Sequence[Verdict], status: Status, score: float | None) -> str:
-    passes = sum(part.status is Status.PASSED for part in parts)
+    passes = [part.status for part in parts].count(Status.PASSED)
     text = f"{passes} of {len(parts)} parts passed"
     if evaluation.rule.threshold is not None and score is not None:
         text += f", mean {score:.4g}, threshold {evaluation.rule.threshold:g}"

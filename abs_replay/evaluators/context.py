@@ -58,7 +58,18 @@ def verdict(
 
 def passed(evaluation: Evaluation, reason: str, *evidence: int) -> Verdict:
     """Give a deterministic pass; `evidence` are the `seq` of the steps looked at (R6: score 1)."""
-    return verdict(evaluation, Status.PASSED, reason, evidence=evidence, score=1.0)
+    rule = evaluation.rule
+    return Verdict(
+        evaluation.at,
+        rule.type,
+        Status.PASSED,
+        reason,
+        1.0,
+        None,
+        rule.blocking,
+        evidence,
+        fingerprint=evaluation.fingerprint,
+    )
 
 
 def failed(evaluation: Evaluation, reason: str, *evidence: int) -> Verdict:
@@ -122,17 +133,16 @@ class Context:
                 return verdict(evaluation, Status.SKIPPED, f"`{evaluation.when.text}` is false")
         except Undecidable as trouble:
             return verdict(evaluation, Status.ERROR, f"`when` can not be decided: {trouble.reason}")
-        result = self._without_step(evaluation) or self._evaluated(evaluation)
+        if self.behavior is not None:
+            place = self.alignment.places[self.behavior]
+            if place.position is None:
+                return self._without_step(evaluation, place)
+        result = self._evaluated(evaluation)
         blocked = self.blocked.by(evaluation.rule) if result.status is Status.FAILED else None
         return result if blocked is None else inconclusive(result, blocked)
 
-    def _without_step(self, evaluation: Evaluation) -> Verdict | None:
+    def _without_step(self, evaluation: Evaluation, place: Place) -> Verdict:
         """Decide an evaluation of a behavior that has no step (A10), a composition whole."""
-        if self.behavior is None:
-            return None
-        place = self.alignment.places[self.behavior]
-        if place.position is not None:
-            return None
         status, score = _FATES[place.status], 0.0 if place.status is not StepStatus.SKIPPED else None
         if status is Status.ERROR:
             status = Status.PENDING if place.pending else Status.ERROR
@@ -151,9 +161,9 @@ class Context:
         kind = evaluation.rule.type
         try:
             evaluator = self.evaluators.get(kind) or installed(kind)
-            if evaluator is None:
-                return verdict(evaluation, Status.ERROR, f"no evaluator for `{kind}` is installed")
-            return evaluator(evaluation, self)
+            if evaluator is not None:
+                return evaluator(evaluation, self)
+            return verdict(evaluation, Status.ERROR, f"no evaluator for `{kind}` is installed")
         except Undecided as trouble:
             return verdict(evaluation, Status.ERROR, str(trouble))
         except RecursionError:

@@ -14,6 +14,7 @@ def sequence(evaluation: Evaluation, context: Context) -> Verdict:
     """Find distinct steps in increasing position; the earliest is always as good as any (C2)."""
     rule = evaluation.rule
     assert isinstance(rule, Sequence)
+    steps = context.steps
     found: list[int] = []
     start = 0
     for selector in rule.order:
@@ -22,7 +23,7 @@ def sequence(evaluation: Evaluation, context: Context) -> Verdict:
         if first == len(positions):
             where = f"after step {found[-1]}" if found else "in the trace"
             return failed(evaluation, f"expected {named(selector)} {where}, observed none", *found)
-        found.append(context.steps[positions[first]].step.seq)
+        found.append(steps[positions[first]].step.seq)
         start = positions[first] + 1
     return passed(evaluation, f"found in order at steps {_listed(found)}", *found)
 
@@ -55,7 +56,8 @@ def count(evaluation: Evaluation, context: Context) -> Verdict:
     number = len(found)
     low, high = rule.min, rule.max
     fits = (low is None or number >= low) and (high is None or number <= high)
-    bounds = " and ".join([f"at least {low}"] * (low is not None) + [f"at most {high}"] * (high is not None))
+    least, most = f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else ""
+    bounds = f"{least} and {most}" if least and most else least or most
     reason = f"expected {named(rule.match)} {bounds} times, observed {number}"
     return passed(evaluation, reason, *found) if fits else failed(evaluation, reason, *found)
 
