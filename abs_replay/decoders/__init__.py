@@ -22,6 +22,7 @@ from abs_replay.decoders import (
     ollama,
     openai_chat,
     openai_responses,
+    otlp,
     rest,
 )
 from abs_replay.decoders.content import request_content
@@ -69,6 +70,7 @@ DECODERS: Final[Mapping[str, Decoder]] = {
     "anthropic": anthropic,
     "bedrock": bedrock,
     "botpress": botpress,
+    "otlp": otlp,
     "chat_contract": chat_contract,
     "rest": rest,
 }

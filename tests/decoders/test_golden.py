@@ -24,6 +24,7 @@ FRAMES: dict[str, Callable[..., bytes]] = {
     "chunk": event_frames.chunk,
     "exception": event_frames.exception,
 }
+NONE_SUCH = {"otlp": {"stream"}}  # exports are requests, and answered by nothing
 CASES = sorted(path for name in NAMES for path in (FIXTURES / name).glob("*.json"))
 
 
@@ -99,4 +100,5 @@ def untimed(found: Any) -> Any:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_decoder_has_a_plain_a_streamed_and_a_failing_case(name: str) -> None:
-    assert {"plain", "stream", "error"} <= {path.stem for path in (FIXTURES / name).glob("*.json")}
+    wanted = {"plain", "stream", "error"} - NONE_SUCH.get(name, set())
+    assert wanted <= {path.stem for path in (FIXTURES / name).glob("*.json")}
