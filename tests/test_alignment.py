@@ -309,6 +309,25 @@ def wants(value: str, id_: str, *, optional: bool = False, requires: str | None 
     ],
     [words("b"), words("a"), USER, words("a")],
 )
+@example(  # what hangs on an open fate goes before what goes for good, as it stands before it
+    [
+        wants("z", "b0", optional=True),
+        wants("b", "b1", optional=True),
+        wants("q", "b2", requires="b1"),
+        wants("c", "b3", requires="b0"),
+        wants("a", "b4", requires="b0"),
+    ],
+    [words("a"), words("b"), words("c"), words("a")],
+)
+@example(  # dropping one lets the optional that the next requires be seen
+    [
+        wants("b", "b0", optional=True),
+        wants("b", "b1", optional=True),
+        wants("a", "b2", requires="b0"),
+        wants("q", "b3", requires="b1"),
+    ],
+    [words("a"), words("b")],
+)
 def test_what_requires_a_skipped_one_is_dropped_one_after_the_other(
     behaviors: list[dict[str, Any]], steps: list[dict[str, Any]]
 ) -> None:
@@ -473,8 +492,47 @@ class TestJudgedCriteria:
         assert len(alignment.questions) == 1
         assert alignment.places[3].pending
 
+    def test_earlier_turns_wait_for_nothing(self) -> None:
+        asks = {**INFORMS, "id": "a", "optional": True, "matches_when": judged("x")}
+        wanted = session(
+            USER, INFORMS, USER, asks, {**INFORMS, "requires": "a"}, {**USER, "requires": "a"}, INFORMS
+        )
+        observed = trace(USER, words("one"), USER, words("two"), USER, words("three"))
+        places = align(observed, wanted).places
+        assert [place.pending for place in places] == [False, False, False, True, True, False, True]
+        assert [place.near for place in places[:4]] == [None] * 4
+
+    def test_open_questions_of_all_turns_are_asked_at_once_where_no_turn_hangs_on_another(self) -> None:
+        asks = {**INFORMS, "id": "a", "optional": True, "matches_when": judged("x")}
+        wanted = session(USER, asks, {**INFORMS, "requires": "a"}, USER, {**asks, "id": "b"})
+        alignment = align(trace(USER, words("one"), USER, words("two")), wanted)
+        assert [question.at for question in alignment.questions] == [
+            "behaviors[1].matches_when",
+            "behaviors[4].matches_when",
+        ]
+
 
 class TestCallsAndResponses:
+    def test_a_response_to_no_tool_in_particular_needs_a_call_that_matched(self) -> None:
+        anybodys = {"actor": "tool", "action": "responds"}
+        observed = trace(call("U", call_id="c1"), response("U", call_id="c1"))
+        assert statuses(align(observed, session(call("T"), anybodys))) == [("unmatched", None)] * 2
+        assert statuses(align(observed, session(call("U"), anybodys))) == [("matched", 1), ("matched", 2)]
+
+    def test_a_call_without_an_id_may_be_answered_by_any_response(self) -> None:
+        observed = trace(call(), response(), response(call_id="c1"))
+        wanted = session(call(), response(), response())
+        assert statuses(align(observed, wanted)) == [("matched", 1), ("matched", 2), ("matched", 3)]
+
+    def test_a_response_without_an_id_may_answer_any_call(self) -> None:
+        observed = trace(call(call_id="c1"), response(), response())
+        wanted = session(call(), response(), response())
+        assert statuses(align(observed, wanted)) == [("matched", 1), ("matched", 2), ("matched", 3)]
+
+    def test_a_call_may_be_answered_after_a_turn_in_which_nothing_is_expected(self) -> None:
+        observed = trace(call(call_id="c1"), USER, USER, response(call_id="c1"))
+        assert statuses(align(observed, session(call(), USER, USER, response())))[3] == ("matched", 4)
+
     def test_a_response_without_its_call_matches_nothing(self) -> None:
         observed = trace(call(arguments={"id": 2}, call_id="c1"), response(call_id="c1"))
         alignment = align(observed, session(call(with_={"id": 1}), response()))

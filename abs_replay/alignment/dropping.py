@@ -17,7 +17,8 @@ NO_JUDGE = "no judge configured"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What became of one behavior. `position` counts in `Alignment.seen`, `turn` spans it there.
+    """What became of one behavior. `position` counts in `Alignment.seen`; of one that has none, `turn`
+    spans the steps where it should have been.
 
     `trouble` is why a criterion could not be decided (status `error`); `pending` says that a judge
     could still change this turn.
@@ -98,8 +99,7 @@ class AlignedTurns:
         stands before them whose fate is open: one after the other would come to the same.
         """
         turn, batch, is_open = self.formed[-1], list[int](), False
-        following = [turn.end] if turn.end < len(self.plan.behaviors) else []
-        for member in (*turn.members, *following):
+        for member in (*turn.members, turn.end):
             required = self.requires.get(member)
             if required is None or self._skipped(member):
                 continue
@@ -148,13 +148,13 @@ class AlignedTurns:
         self, number: int, behavior: int, span: range, taken: Mapping[int, int], *, pending: bool
     ) -> Place:
         if behavior in self.dropped:
-            return Place(StepStatus.SKIPPED, turn=span, pending=pending)
+            return Place(StepStatus.SKIPPED, pending=pending)
         turn = self.turns[number] if number < len(self.turns) else None
         if behavior == self.formed[number].user:
-            return self._user_place(turn, self.plan.behaviors[behavior], span)
+            return self._user_place(turn, self.plan.behaviors[behavior])
         position = self.results[number].positions.get(behavior)
         if position is not None:
-            return Place(StepStatus.MATCHED, span.start + position, turn=span, pending=pending)
+            return Place(StepStatus.MATCHED, span.start + position, pending=pending)
         status, trouble = self._status(number, behavior)
         near = None
         if status is StepStatus.UNMATCHED:
@@ -162,10 +162,10 @@ class AlignedTurns:
             near = nearest(turn, self.plan, behavior, taken) if turn else missing
         return Place(status, near=near, trouble=trouble, turn=span, pending=pending)
 
-    def _user_place(self, turn: TraceTurn | None, behavior: Behavior, span: range) -> Place:
+    def _user_place(self, turn: TraceTurn | None, behavior: Behavior) -> Place:
         if turn is None or turn.user is None:
-            return Place(StepStatus.MISSING, turn=span)
-        return Place(StepStatus.SENT, turn.start - 1, differs=_differs(behavior, turn.user), turn=span)
+            return Place(StepStatus.MISSING)
+        return Place(StepStatus.SENT, turn.start - 1, differs=_differs(behavior, turn.user))
 
     def _status(self, number: int, behavior: int) -> tuple[StepStatus, str | None]:
         """Say what a behavior that is not dropped and no user's came to."""

@@ -100,6 +100,12 @@ def test_an_untaken_call_stands_for_an_unmatched_one(graded: Graded) -> None:
     assert '"999"' in verdict.reason
 
 
+def test_a_call_of_a_missing_turn_is_read_nowhere(graded: Graded) -> None:
+    behaviors = GIVEN + "  - { actor: user, action: says }\n" + CALL
+    verdict = consistent(graded, behaviors, call(id="999"), user("12345"))
+    assert (verdict.status, verdict.evidence) == ("passed", (2,))
+
+
 def test_only_evaluations_that_refer_to_it_observe_nothing(graded: Graded) -> None:
     behaviors = (
         '  - { actor: assistant, action: informs, evaluations: [{ type: contains, value: "{{id}}" }] }\n'
