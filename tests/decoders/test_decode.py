@@ -25,6 +25,8 @@ keys = st.sampled_from(
         " model output toolUse toolResult toolUseId reasoningContent contentBlockIndex start bytes"
         " contents parts functionCall functionResponse candidates finishReason tool_plan"
         " chat_history event_type"
+        " taskId requestState kind status artifact artifacts contextId messageId payload"
+        " conversationId userId resourceSpans scopeSpans spans attributes key value stringValue"
         " item response output_index summary action status outputs call_id reasoning reasoning_content",
     )
 )
@@ -80,6 +82,10 @@ requests = st.builds(
             "/api/chat",
             "/api/generate",
             "/mcp",
+            "/message:stream",
+            "/hook/messages",
+            "/hook/conversations/c/listen",
+            "/v1/traces",
             "/a/b?c=1&c=%ff",
             "",
             "/%zz",
