@@ -524,6 +524,20 @@ class TestCallsAndResponses:
         wanted = session(call(), response(), response())
         assert statuses(align(observed, wanted)) == [("matched", 1), ("matched", 2), ("matched", 3)]
 
+    def test_of_the_responses_to_a_call_without_an_id_the_first_is_taken(self) -> None:
+        observed = trace(call(), response(call_id="c1"), response(call_id="c2"))
+        assert statuses(align(observed, session(call(), response()))) == [("matched", 1), ("matched", 2)]
+
+    def test_a_response_may_answer_each_of_several_optional_calls(self) -> None:
+        optional = [call("T", optional=True), call("U", optional=True)]
+        wanted = session(*optional, response("T"), response("U"))
+        observed = trace(
+            call("T", call_id="t"), call("U", call_id="u"), response("T", call_id="t"), response("U")
+        )
+        assert [seq for _, seq in statuses(align(observed, wanted))] == [1, 2, 3, 4]
+        observed = trace(call("T"), call("U", call_id="u"), response("T"), response("U", call_id="u"))
+        assert [seq for _, seq in statuses(align(observed, wanted))] == [1, 2, 3, 4]
+
     def test_a_response_without_an_id_may_answer_any_call(self) -> None:
         observed = trace(call(call_id="c1"), response(), response())
         wanted = session(call(), response(), response())
