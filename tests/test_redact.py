@@ -62,6 +62,8 @@ def answer_of(result: Exchange) -> Body:
         ("x-api-key", "abc", "<key:1>"),
         ("api-key", "abc", "<key:1>"),
         ("x-goog-api-key", "abc", "<key:1>"),
+        ("x-user-key", "abc", "<key:1>"),  # Botpress
+        ("X-Session-Key", "abc", "<key:1>"),
         ("X-Amz-Security-Token", "abc", "<key:1>"),
         ("X-My-Secret", "abc", "<key:1>"),
         ("X-Forwarded-Authorization", "Bearer abc", "Bearer <auth:1>"),

@@ -19,7 +19,8 @@ _PASSES = 10
 _CREDENTIALS = re.compile(rb"\s*((?:[A-Za-z]{1,15}|AWS4-HMAC-SHA256)\s+)?(.*\S)", re.DOTALL)
 _SECRET_HEADER = re.compile(
     r"(?:.*[-_])?(?:authorization|authentication)|x-amz-credential|(?:x-)?key|(?:x-)?auth|(?:.*[-_])?"
-    r"(?:(?:api|access|subscription|functions|secret|private|auth)[-_]?key|token|secret|password)",
+    r"(?:(?:api|access|subscription|functions|secret|private|auth|user|client|session|service|account|app|master)"
+    r"[-_]?key|token|secret|password)",
     re.IGNORECASE,
 )
 
