@@ -10,7 +10,7 @@ from typing import Any, Final
 from abs_replay.decoders import otlp_protobuf
 from abs_replay.decoders.content import Content, request_content
 from abs_replay.decoders.events import Decoded, Span
-from abs_replay.decoders.fields import count, fault, items, obj, parse_or_none, text
+from abs_replay.decoders.fields import fault, items, obj, parse_or_none, text
 from abs_replay.decoders.genai_spans import Record, spans
 from abs_replay.exact_json import Json
 from abs_replay.exchange import Exchange, header
@@ -86,7 +86,8 @@ def _seconds(nanos: Any) -> float:
     """Read a time, which JSON has as a text, since doubles do not hold it."""
     if isinstance(nanos, str):
         nanos = int(nanos) if nanos.isascii() and nanos.isdecimal() and len(nanos) < 25 else 0
-    return min(count(nanos), 10**24) / 1e9
+    known = isinstance(nanos, int) and not isinstance(nanos, bool) and nanos > 0
+    return min(nanos, 10**24) / 1e9 if known else 0.0
 
 
 def attributes(pairs: Any, depth: int = 0) -> dict[str, Json]:
