@@ -11,7 +11,7 @@ COMMANDS = {
     "ls": ("abs_replay.cli.ls", "List recordings, exchanges, traces or gradings."),
     "show": ("abs_replay.cli.show", "Show a recording, a trace, an exchange or a grading."),
     "import": ("abs_replay.cli.import_", "Take recordings of other tools into the store."),
-    "export": ("abs_replay.cli.export", "Write a recording as a cassette, for review and git."),
+    "export": ("abs_replay.cli.export", "Write a recording as a cassette, or for other tools."),
     "replay": ("abs_replay.cli.replay", "Serve a cassette in place of agent, model and tools."),
     "run": ("abs_replay.cli.run", "Play sessions against an agent, live or replayed, and grade them."),
     "grade": ("abs_replay.cli.grade", "Judge stored traces by sessions; nothing is run."),

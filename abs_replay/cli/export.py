@@ -1,71 +1,138 @@
-"""`abs export`: write a recording as a cassette."""
+"""`abs export`: write a recording, or a conversation, for other tools."""
 
 import os
 import re
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from abs_replay.errors import UsageError
+from abs_replay.cli.writing import STDOUT, write
+from abs_replay.errors import StoreError, UsageError
+from abs_replay.exporters import EXPORTERS
+
+if TYPE_CHECKING:
+    from abs_replay.exchange import Recording
+    from abs_replay.exporters import Content
+    from abs_replay.store import Store
+    from abs_replay.trace import Trace
 
 
-@click.command()
-@click.argument("recording", default="last")
+class Command(click.Command):
+    """Tells of the formats in its help, and what is lost in each."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        told = [
+            (name, f"{each.what}{f'; lost: {each.lost}' if each.lost else ''}")
+            for name, each in EXPORTERS.items()
+        ]
+        with formatter.section("Formats"):
+            formatter.write_dl(told)
+
+
+@click.command(cls=Command)
+@click.argument("ref", default="last", metavar="[RECORDING|TRACE]")
+@click.option(
+    "--format", "format_", type=click.Choice(list(EXPORTERS)), default="cassette", show_default=True
+)
 @click.option(
     "--store", type=click.Path(path_type=Path), help="The store [default: ABS_STORE, or .abs/store.duckdb]."
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The file to write [default: NAME.cassette.json].",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    help="The file to write; - is standard output [default: NAME and the format's ending].",
 )
 @click.option("--force", is_flag=True, help="Write over a file that exists.")
-def command(recording: str, store: Path | None, output: Path | None, force: bool) -> None:
-    """Write RECORDING (a name, an id, last, last~1; last if none is given) as a cassette.
+def command(ref: str, format_: str, store: Path | None, output: Path | None, force: bool) -> None:
+    """Write a RECORDING (a name, an id, last, last~1; last if none is given), or one TRACE of it.
 
     \b
     abs export                                     the last recording, as NAME.cassette.json
     abs export refund --output tests/refund.cassette.json
+    abs export refund --format traces              its conversations, for abs grade --traces
+    abs export t-3f2a --format otel --output -     one conversation as OpenTelemetry spans
+
+    Secrets were taken out when it was recorded.
     """
-    from abs_replay.cassette import Cassette, dumps
-    from abs_replay.reports.totals import plural
+    from abs_replay.exporters import render
     from abs_replay.store import Store, default_path
 
     stored = Store(default_path(store, os.environ))
-    found = stored.recording(recording)
-    exchanges = stored.exchanges(found.id)
-    path = output or Path(f"{_file_name(found.name)}.cassette.json")
-    _write(path, dumps(Cassette(found, exchanges)), force)
-    counts = Counter(str(exchange.channel) for exchange in exchanges)
+    recording, trace = _chosen(stored, ref)
+    wanted = EXPORTERS[format_]
+    content = (
+        _exchanges(stored, recording, trace, format_)
+        if wanted.of_exchanges
+        else _traces(stored, recording, trace)
+    )
+    name = trace.id if trace else recording.name
+    path = output or Path(f"{_file_name(name)}{wanted.ending}")
+    write(path, render(format_, content), force)
+    click.echo(f"{path}: {_counted(content)}", err=path == STDOUT)
+    if wanted.of_exchanges and not content.exchanges:
+        click.echo(f"warning: recording {recording.name} holds no exchange that ended", err=True)
+
+
+def _chosen(store: "Store", ref: str) -> "tuple[Recording, Trace | None]":
+    """The recording of that name, or the trace of that id with its recording."""
+    try:
+        return store.recording(ref), None
+    except StoreError as unknown:
+        found = [trace for trace in _derived(store, None) if ref and trace.id.startswith(ref)]
+        exact = [trace for trace in found if trace.id == ref] or found
+        if len({trace.id for trace in exact}) != 1 or exact[-1].recording is None:
+            raise unknown from None
+        return store.recording(exact[-1].recording), exact[-1]
+
+
+def _derived(store: "Store", recording_id: str | None) -> "tuple[Trace, ...]":
+    from abs_replay.cli.conversations import conversation_key
+    from abs_replay.derivation import traces_of
+
+    return traces_of(store, recording_id, by=conversation_key())
+
+
+def _exchanges(store: "Store", recording: "Recording", trace: "Trace | None", format_: str) -> "Content":
+    from abs_replay.exporters import Content
+
+    if trace is not None:
+        raise UsageError(
+            f"{trace.id} is a trace, and --format {format_} writes exchanges, some of which no trace shows: "
+            f"export its recording, {recording.name}"
+        )
+    exchanges = store.exchanges(recording.id)
+    if not exchanges and store.traces(recording.id):
+        raise UsageError(
+            f"recording {recording.name} holds traces and no exchanges, so there is nothing for --format "
+            f"{format_}: say --format traces"
+        )
+    return Content(recording, exchanges)
+
+
+def _traces(store: "Store", recording: "Recording", trace: "Trace | None") -> "Content":
+    from abs_replay.exporters import Content
+
+    traces = _derived(store, recording.id) if trace is None else (trace,)
+    if not traces:
+        raise UsageError(
+            f"recording {recording.name} holds no conversation: `abs show {recording.id}` says why"
+        )
+    return Content(recording, traces=traces)
+
+
+def _counted(content: "Content") -> str:
+    from abs_replay.reports.totals import plural
+
+    if content.traces:
+        steps = sum(len(trace.steps) for trace in content.traces)
+        return f"{plural(len(content.traces), 'trace')}, {plural(steps, 'step')}"
+    counts = Counter(str(exchange.channel) for exchange in content.exchanges)
     shown = ", ".join(f"{channel} {count}" for channel, count in sorted(counts.items()))
-    click.echo(f"{path}: {plural(len(exchanges), 'exchange')}{f' ({shown})' if shown else ''}")
-    if not exchanges:
-        click.echo(f"warning: recording {found.name} holds no exchange that ended", err=True)
+    return f"{plural(len(content.exchanges), 'exchange')}{f' ({shown})' if shown else ''}"
 
 
 def _file_name(name: str) -> str:
     """A recording's name as one that leads out of no folder."""
     return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "recording"
-
-
-def _write(path: Path, text: str, force: bool) -> None:
-    if path.exists() and not force:
-        raise UsageError(f"{path} exists: say --force to write over it, or --output FILE")
-    try:
-        if path.exists() and not path.is_file():  # /dev/stdout, a pipe
-            path.write_text(text, encoding="utf-8", newline="\n")
-        else:
-            _replace(path.resolve(), text)
-    except OSError as error:
-        raise UsageError(f"{path} can not be written: {error.strerror}") from None
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all: the one before it may be the only copy."""
-    beside = path.with_name(f".{path.name[:100]}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -123,7 +123,13 @@ def _from_store(recording: str, store: Path | None) -> "Cassette":
 
     stored = Store(default_path(store, os.environ))
     found = stored.recording(recording)
-    return Cassette(found, stored.exchanges(found.id))
+    exchanges = stored.exchanges(found.id)
+    if not exchanges and stored.traces(found.id):
+        raise UsageError(
+            f"recording {found.name} holds traces and no exchanges: there is nothing to replay; abs grade "
+            "judges it"
+        )
+    return Cassette(found, exchanges)
 
 
 def _from_file(path: Path) -> "Cassette":

@@ -67,6 +67,10 @@ IMPORTERS: Final[Mapping[str, tuple[str, str]]] = {
     "openai-agents": ("abs_replay.importers.openai_agents", "run states of OpenAI's Agents SDK"),
     "langsmith": ("abs_replay.importers.langsmith", "runs of LangSmith, JSON or JSON Lines"),
     "langfuse": ("abs_replay.importers.langfuse", "traces and observations of Langfuse, JSON, JSONL or CSV"),
+    "otel": (
+        "abs_replay.importers.otel_spans",
+        "OpenTelemetry spans with GenAI attributes, OTLP/JSON or dumps",
+    ),
     "messages": (
         "abs_replay.importers.message_lists",
         "lists of chat messages, JSON Lines or JSON; ShareGPT",

@@ -2,6 +2,7 @@
 
 import io
 import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from abs_replay.importers.source import LARGEST, Source
 
 MOST = 100_000  # members
-_BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, IndexError)
+_BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, struct.error)
 
 
 class Archive:
@@ -51,7 +52,7 @@ def opened(source: Source) -> Iterator[Archive]:
     """Open an archive; raises `UsageError`."""
     try:
         file = zipfile.ZipFile(io.BytesIO(source.data))
-    except _BROKEN as error:
+    except (*_BROKEN, NotImplementedError) as error:
         raise source.wrong(f"is no zip archive that can be read ({error}); get it anew") from None
     with file:
         if len(file.infolist()) > MOST:

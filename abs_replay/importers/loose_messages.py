@@ -132,8 +132,9 @@ def _is_message(value: _Fields) -> bool:
 
 def _are_items(values: list[Any]) -> bool:
     """Whether these are items of the Responses API, and not messages of the chat API alone."""
-    kinds = {obj(value).get("type") for value in values}
-    return bool(kinds & set(_ITEMS)) and all(isinstance(value, dict) for value in values)
+    return all(isinstance(value, dict) for value in values) and any(
+        value.get("type") in _ITEMS for value in values
+    )
 
 
 def _message(value: _Fields, role: str) -> Iterator[Message]:

@@ -26,13 +26,13 @@ type Row = Mapping[str, Any]
 
 def traces(spans: Iterable[Span], reporter: str) -> tuple[Trace, ...]:
     """Give the traces of what was reported, in the order in which they began; `reporter` names who did."""
-    return tuple(trace for trace, _ in _told(spans, reporter))
+    return tuple(trace for trace, _ in told(spans, reporter))
 
 
-def _told(spans: Iterable[Span], reporter: str) -> Iterator[tuple[Trace, list[str]]]:
+def told(spans: Iterable[Span], reporter: str) -> Iterator[tuple[Trace, list[str]]]:
     """Give each trace with the ids of what shows it."""
-    told = explain_decoded((_exchange(span, reporter), Decoded(reporter, spans=(span,))) for span in spans)
-    for trace in told.traces:
+    account = explain_decoded((_exchange(span, reporter), Decoded(reporter, spans=(span,))) for span in spans)
+    for trace in account.traces:
         shown = [source.exchange for step in trace.steps for source in step.sources]
         yield replace(trace, steps=tuple(replace(step, sources=()) for step in trace.steps)), shown
 
@@ -80,7 +80,7 @@ class Work:
             for span in self._roots[trace]:
                 self._spans.setdefault(f"{span.span_id} root", replace(span, span_id=f"{span.span_id} root"))
         ordered = sorted(self._spans.values(), key=lambda span: (span.started_at, span.span_id))
-        found = tuple(self._tagged(*told) for told in _told(ordered, self.reporter))
+        found = tuple(self._tagged(*each) for each in told(ordered, self.reporter))
         if not found:
             raise source.wrong("holds no call of a model and none of a tool")
         return Imported(traces=found, remarks=tuple(self._remarks))

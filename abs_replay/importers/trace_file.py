@@ -39,10 +39,10 @@ def read_text(path: Path, text: str) -> tuple[Trace, ...]:
 
 def write(traces: Iterable[Trace]) -> str:
     """Write traces as JSON Lines; with one trace that is a `.trace.json` file as well."""
-    return "".join(_escape(exact_json.dumps(as_json(trace))) + "\n" for trace in traces)
+    return "".join(escaped(exact_json.dumps(as_json(trace))) + "\n" for trace in traces)
 
 
-def _escape(text: str) -> str:
+def escaped(text: str) -> str:
     """Escape lone surrogates, which JSON can say and UTF-8 can not."""
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 

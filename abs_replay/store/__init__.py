@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from abs_replay.store.parquet import steps_as_parquet
 from abs_replay.store.spool import Spool
 from abs_replay.store.store import Store
 from abs_replay.store.summaries import (
@@ -28,6 +29,7 @@ __all__ = [
     "Whole",
     "Writer",
     "default_path",
+    "steps_as_parquet",
 ]
 
 

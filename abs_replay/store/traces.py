@@ -30,7 +30,7 @@ def save(
         insert(connection, "derivations", [(recording_id, digest, version)])
         insert(connection, "traces", [_trace_row(recording_id, *each) for each in enumerate(traces)])
         steps = [(trace.id, step) for trace in traces for step in trace.steps]
-        insert(connection, "steps", [_step_row(recording_id, *each) for each in steps])
+        insert(connection, "steps", [step_row(recording_id, *each) for each in steps])
 
 
 def derivations(connection: DuckDBPyConnection, recording_id: str | None) -> tuple[Derivation, ...]:
@@ -114,7 +114,8 @@ def _trace(row: Sequence[Any], steps: dict[tuple[str, str], list[Step]]) -> Trac
     )
 
 
-def _step_row(recording_id: str, trace_id: str, step: Step) -> Row:
+def step_row(recording_id: str, trace_id: str, step: Step) -> Row:
+    """Give a step as a row of the table `steps`."""
     return (
         recording_id,
         trace_id,

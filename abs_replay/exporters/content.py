@@ -1,0 +1,15 @@
+"""What is exported."""
+
+from dataclasses import dataclass
+
+from abs_replay.exchange import Exchange, Recording
+from abs_replay.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A recording with its exchanges, or its traces; which of them depends on the format."""
+
+    recording: Recording
+    exchanges: tuple[Exchange, ...] = ()
+    traces: tuple[Trace, ...] = ()
