@@ -46,7 +46,7 @@ from abs_replay.decoders.installed import installed
 from abs_replay.exchange import Exchange
 
 # Bumped when a decoder or the assembly gives another trace for the same bytes.
-DECODERS_VERSION: Final = "4"
+DECODERS_VERSION: Final = "5"
 
 
 class Decoder(Protocol):

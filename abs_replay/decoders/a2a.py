@@ -18,8 +18,10 @@ from abs_replay.decoders.a2a_tasks import Outcome, Update
 from abs_replay.decoders.arrivals import ended
 from abs_replay.decoders.content import Content, request_content, response_content
 from abs_replay.decoders.events import Answer, Decoded, Message, ToolUse, Turn
-from abs_replay.decoders.failures import failure
+from abs_replay.decoders.failures import UNFINISHED, failure
 from abs_replay.decoders.fields import error_text, obj, parse_or_none, text
+from abs_replay.decoders.places import EVENTS, place
+from abs_replay.decoders.shapes import is_stream
 from abs_replay.exchange import Exchange, Role, header
 
 _SEND: Final = ("message/send", "message/stream", "tasks/send", "tasks/sendSubscribe")
@@ -92,7 +94,7 @@ def decode(exchange: Exchange) -> Decoded:
     asked = _asked(exchange, request)
     if not asked.message and not asked.task:
         return Decoded("a2a", remarks=request.remarks + response.remarks)
-    streamed = json_rpc.is_stream(exchange, response)
+    streamed = is_stream(exchange, response)
     outcome, failed = Outcome(), failure(exchange, response)
     error = failed or _read(exchange, response, streamed, outcome)
     remarks = request.remarks + response.remarks
@@ -139,7 +141,7 @@ def _read(exchange: Exchange, response: Content, streamed: bool, outcome: Outcom
     if not streamed:
         return _read_one(parse_or_none(response.data), "response", None, outcome)
     for number, event in enumerate(sse.events(response.text)):
-        at = sse.place(number, number)
+        at = place(EVENTS, number)
         error = _read_one(parse_or_none(event.data), at, number, outcome) or error
     return error
 
@@ -161,7 +163,7 @@ def _read_one(body: Any, at: str, event: int | None, outcome: Outcome) -> str | 
 def _unended(asked: _Asked, outcome: Outcome, complete: bool | None) -> str | None:
     """Say that an answer was not all there is; of a poll, a further one may show more."""
     if complete is False:
-        return "the stream ended before its last event" if asked.message else None
+        return UNFINISHED if asked.message else None
     if outcome.ended or not asked.message:
         return None
     return f"the end of the task was not seen (state {outcome.state})"

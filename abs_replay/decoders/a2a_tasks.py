@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from abs_replay.decoders import a2a_parts, sse
+from abs_replay.decoders import a2a_parts
 from abs_replay.decoders.events import Message, Part, Said, Thought, composed
 from abs_replay.decoders.fields import obj, text
+from abs_replay.decoders.places import EVENTS, place
 from abs_replay.exact_json import Json, dumps, equal
 
 _WORKING: Final = ("submitted", "working", "unknown", "unspecified")
@@ -135,7 +136,7 @@ class Outcome:
             before.parts = a2a_parts.appended(before.parts, parts)
             before.last = number
             if before.first is not None and number is not None:
-                before.at = sse.place(before.first, number)
+                before.at = place(EVENTS, before.first, number)
         elif parts:
             self._artifacts[name] = _Artifact(parts, update.within("artifact"), number, number)
 

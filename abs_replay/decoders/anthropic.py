@@ -16,12 +16,12 @@ from abs_replay.decoders.anthropic_answers import Answer, Fold
 from abs_replay.decoders.anthropic_messages import History, history
 from abs_replay.decoders.content import Content, request_content, response_content
 from abs_replay.decoders.events import Decoded
-from abs_replay.decoders.failures import failure
-from abs_replay.decoders.fields import fault, obj, parse_or_none, text
-from abs_replay.exchange import Exchange, Role, header
+from abs_replay.decoders.failures import failure, no_json
+from abs_replay.decoders.fields import obj, parse_or_none, text
+from abs_replay.decoders.shapes import in_choices, is_stream, start
+from abs_replay.exchange import Exchange, Role
 
 _VERTEX: Final = re.compile(r"/models/(?!count-tokens:)([^/:]+):(?:rawPredict|streamRawPredict)$")
-_NEAR: Final = 4096  # bytes of a stream within which its format shows
 _ELSEWHERE: Final = re.compile(r"/chat/completions$|/(?:converse|invoke)[^/]*$")  # paths of other APIs
 
 
@@ -50,16 +50,17 @@ def _is_asked(path: str, body: Mapping[str, Any]) -> bool:
 def _answers_otherwise(exchange: Exchange) -> bool:
     """Say whether an answer has another format's shape: an agent's, or a gateway's that mixes them."""
     content = response_content(exchange)
-    if _is_stream(exchange, content):
-        return b'"choices"' in content.data[:_NEAR]
-    body = obj(parse_or_none(content.data))
-    return isinstance(body.get("choices"), list) or isinstance(body.get("message"), dict)
+    if in_choices(exchange, content):
+        return True
+    return not is_stream(exchange, content) and isinstance(
+        obj(parse_or_none(content.data)).get("message"), dict
+    )
 
 
 def _answers_in_blocks(exchange: Exchange) -> bool:
     content = response_content(exchange)
-    if _is_stream(exchange, content):
-        return b'"message_start"' in content.data[:_NEAR]
+    if is_stream(exchange, content):
+        return '"message_start"' in start(content)
     body = obj(parse_or_none(content.data))
     return body.get("type") == "message" and isinstance(body.get("content"), list)
 
@@ -82,18 +83,11 @@ def _model(path: str, body: Mapping[str, Any]) -> str | None:
 
 
 def _answer(exchange: Exchange, content: Content, past: History) -> Answer:
-    if _is_stream(exchange, content):
+    if is_stream(exchange, content):
         return _streamed(content, past)
-    wrong = fault(content.data) if content.data else "it is empty"
-    if wrong:
-        return Answer(error=f"the answer is no JSON ({wrong})")
+    if wrong := no_json(content):
+        return Answer(error=wrong)
     return anthropic_answers.whole(parse_or_none(content.data), past)
-
-
-def _is_stream(exchange: Exchange, content: Content) -> bool:
-    headers = exchange.response.headers if exchange.response else ()
-    start = Content(content.data[:_NEAR]).text
-    return sse.is_stream(header(headers, "content-type") or "", start)
 
 
 def _streamed(content: Content, past: History) -> Answer:

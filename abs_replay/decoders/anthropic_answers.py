@@ -13,13 +13,15 @@ from abs_replay.decoders.anthropic_messages import History
 from abs_replay.decoders.chat_messages import arguments
 from abs_replay.decoders.content_blocks import Block, blocks
 from abs_replay.decoders.events import Message, Turn
-from abs_replay.decoders.fields import count, error_text, items, obj, text
-from abs_replay.decoders.runs import place
+from abs_replay.decoders.failures import UNFINISHED
+from abs_replay.decoders.fields import error_text, items, obj, text
+from abs_replay.decoders.places import EVENTS, place
+from abs_replay.decoders.usage import usage
 from abs_replay.trace import Usage
 
-UNFINISHED: Final = "the stream ended before its last event"
 _GOOD_ENDS: Final = ("end_turn", "tool_use", "stop_sequence")
-_INPUT: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_ASKED: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_MADE: Final = ("output_tokens",)
 _PIECES: Final = {  # by the delta's type: the field that holds a piece, and the kind of its block
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "thinking"),
@@ -66,16 +68,10 @@ def whole(body: Any, history: History, at: str = "response") -> Answer:
     return Answer(
         history.reply(found, f"{at}.content", at),
         _model(text(fields.get("model")), found),
-        _usage(obj(fields.get("usage"))),
+        usage(obj(fields.get("usage")), _ASKED, _MADE),
         response_id=text(fields.get("id")),
         remarks=_ending(fields) + _aside(found),
     )
-
-
-def _usage(counters: Mapping[str, Any]) -> Usage | None:
-    if not counters:
-        return None
-    return Usage(sum(count(counters.get(name)) for name in _INPUT), count(counters.get("output_tokens")))
 
 
 def _model(model: str | None, found: list[Block]) -> str | None:
@@ -237,7 +233,7 @@ class Fold:
         return Answer(
             self._reply(history, found),
             _model(text(self.message.get("model")), found),
-            _usage(self.counters),
+            usage(self.counters, _ASKED, _MADE),
             self.error or (None if self.done else broken or UNFINISHED),
             text(self.message.get("id")),
             self.done,
@@ -248,7 +244,7 @@ class Fold:
         if not found and self.began is None:
             return None
         first, last = (found[0].first, max(one.last for one in found)) if found else self.began or (0, 0)
-        return history.reply(found, "response.events", place("response.events", first, last))
+        return history.reply(found, EVENTS, place(EVENTS, first, last))
 
 
 def _key(index: Any) -> int:

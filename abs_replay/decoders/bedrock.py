@@ -18,13 +18,15 @@ from abs_replay.decoders.anthropic_messages import History, history
 from abs_replay.decoders.content import Content, request_content, response_content
 from abs_replay.decoders.content_blocks import named
 from abs_replay.decoders.events import Decoded, Message
-from abs_replay.decoders.failures import failure
-from abs_replay.decoders.fields import error_text, fault, items, obj, parse_or_none, text
+from abs_replay.decoders.failures import failure, no_json
+from abs_replay.decoders.fields import error_text, items, obj, parse_or_none
+from abs_replay.decoders.places import EVENTS, place
+from abs_replay.decoders.shapes import declared, in_choices
 from abs_replay.exchange import Exchange, Role, header
 
 _PATH: Final = re.compile(r"/model/(.+)/(converse|converse-stream|invoke|invoke-with-response-stream)$")
 _NO_TALK: Final = re.compile(r"embed|rerank|image|canvas|stability\.")  # models that answer in no words
-_EVENTS: Final = frozenset(
+_NAMES: Final = frozenset(
     ("messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata")
 )
 
@@ -37,8 +39,8 @@ def claims(exchange: Exchange) -> bool:
     body = parse_or_none(request_content(exchange).data)
     if not isinstance(body, dict) or (asked[2] != "converse" and _NO_TALK.search(unquote(asked[1]))):
         return False
-    answered = obj(parse_or_none(response_content(exchange).data))
-    return not (isinstance(body.get("messages"), list) and isinstance(answered.get("choices"), list))
+    talks = isinstance(body.get("messages"), list)
+    return not (talks and in_choices(exchange, response_content(exchange)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +83,17 @@ def _is_nova(body: Mapping[str, Any]) -> bool:
 
 
 def _error(exchange: Exchange, body: Any) -> str | None:
-    """Give an error's words and its name, which stands in a header (some services say `Message`)."""
+    """Give an error's words and its name, which stands in a header."""
     headers = exchange.response.headers if exchange.response else ()
     name = (header(headers, "x-amzn-errortype") or "").partition(":")[0]
-    words = error_text(body) or text(obj(body).get("Message"))
-    return ": ".join(part for part in (name, words) if part) or None
+    return ": ".join(part for part in (name, error_text(body)) if part) or None
 
 
 def _answer(exchange: Exchange, asked: _Asked, content: Content) -> Answer:
-    headers = exchange.response.headers if exchange.response else ()
-    if aws_events.is_stream(header(headers, "content-type") or "", content.data):
+    if aws_events.is_stream(declared(exchange), content.data):
         return _streamed(asked, aws_events.read(content.data))
-    wrong = fault(content.data) if content.data else "it is empty"
-    if wrong:
-        return Answer(error=f"the answer is no JSON ({wrong})")
+    if wrong := no_json(content):
+        return Answer(error=wrong)
     body = parse_or_none(content.data)
     match asked.family:
         case "converse":
@@ -115,7 +114,7 @@ def _streamed(asked: _Asked, stream: aws_events.Stream) -> Answer:
                 kept.append(named(event))
     if asked.family:
         return fold.answer(asked.past, stream.fault)
-    reply = Message("assistant", kept, at=f"response.events[0-{len(stream.frames) - 1}]") if kept else None
+    reply = Message("assistant", kept, at=place(EVENTS, 0, len(stream.frames) - 1)) if kept else None
     return Answer(reply, error=fold.error or stream.fault)
 
 
@@ -135,7 +134,7 @@ def _events(frame: aws_events.Frame) -> Iterator[Mapping[str, Any]]:
 def _exception(frame: aws_events.Frame, body: Any) -> str:
     """Give the words of a frame that ends its stream with an exception, or an error that has no shape."""
     name = frame.headers.get(":exception-type") or frame.headers.get(":error-code") or "error"
-    words = error_text(body) or frame.headers.get(":error-message") or text(obj(body).get("Message"))
+    words = error_text(body) or frame.headers.get(":error-message")
     return f"{name}: {words}" if words else name
 
 
@@ -148,7 +147,7 @@ def _chunk(data: Any) -> Any:
 
 def _unwrapped(event: Any) -> Iterator[Mapping[str, Any]]:
     """Give a model's own event; Nova's are those of Converse, each under its name."""
-    names = [name for name in obj(event) if name in _EVENTS]
+    names = [name for name in obj(event) if name in _NAMES]
     if names:
         yield from converse.events(names[0], event[names[0]])
     else:

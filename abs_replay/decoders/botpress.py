@@ -14,12 +14,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from abs_replay.decoders import json_rpc, sse
+from abs_replay.decoders import sse
 from abs_replay.decoders.arrivals import arrivals
 from abs_replay.decoders.content import Content, request_content, response_content
 from abs_replay.decoders.events import Decoded, Message, Post, Turn
 from abs_replay.decoders.failures import failure
 from abs_replay.decoders.fields import items, obj, parse_or_none, text
+from abs_replay.decoders.places import EVENTS, place
+from abs_replay.decoders.shapes import is_stream
 from abs_replay.exact_json import Json
 from abs_replay.exchange import Exchange, Role, header
 
@@ -48,7 +50,7 @@ def claims(exchange: Exchange) -> bool:
 def _shown(exchange: Exchange) -> bool:
     """Say whether an answer is one of Botpress's: other chats have such paths, too."""
     content = response_content(exchange)
-    if json_rpc.is_stream(exchange, content):
+    if is_stream(exchange, content):
         return any(_signal(event.data)[0] for event in sse.events(content.text))
     found = [one for one in items(obj(parse_or_none(content.data)).get("messages")) if isinstance(one, dict)]
     return bool(found) and all(isinstance(one.get("payload"), dict) and "userId" in one for one in found)
@@ -66,7 +68,7 @@ def decode(exchange: Exchange) -> Decoded:
     if failed or exchange.request.method != "GET":
         return Decoded("botpress", session=named[1] if named else None, remarks=tuple(remarks))
     reading = _Reading(exchange, named[1] if named else None, remarks)
-    if json_rpc.is_stream(exchange, response):
+    if is_stream(exchange, response):
         posts = list(reading.signals(response))
     elif _MESSAGE.search(path):
         posts = reading.listed([obj(parse_or_none(response.data)).get("message")], "response.message", None)
@@ -122,8 +124,8 @@ class _Reading:
         found.sort(key=lambda item: (text(item[0].get("createdAt")) or "", -item[2]))
         user = self.user or next((text(one.get("userId")) for one, _, _ in found), None)
         posts = []
-        for one, place, number in found:
-            at = place if place.endswith(("message", "]")) else f"{place}[{number}]"
+        for one, base, number in found:
+            at = base if base.endswith(("message", "]")) else place(base, number)
             role = _DIRECTIONS.get(text(one.get("direction")) or "")
             guess = role or ("user" if text(one.get("userId")) == user else "assistant")
             posts += self._post(one, guess, at, at_ms, guessed=role is None and self.user is None)
@@ -134,7 +136,7 @@ class _Reading:
         times, streaming = arrivals(self.exchange, content), dict[str, str]()
         for number, event in enumerate(sse.events(content.text)):
             kind, data = _signal(event.data)
-            at, time = sse.place(number, number), times[number]
+            at, time = place(EVENTS, number), times[number]
             match kind:
                 case "message_created":
                     yield from self._created(data, at, time)

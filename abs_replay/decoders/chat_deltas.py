@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from abs_replay.decoders import chat_messages, sse
+from abs_replay.decoders import chat_messages
 from abs_replay.decoders.events import Call, Message, Part, Said, Thought, composed
 from abs_replay.decoders.fields import items, obj, parse_or_none, text
+from abs_replay.decoders.places import EVENTS, place
 from abs_replay.exact_json import Json
 
 # What a piece of a kind ends: words after a thought, or a picture, are other words.
@@ -33,7 +34,7 @@ class _Span:
 
     @property
     def at(self) -> str:
-        return sse.place(self.first, self.last)
+        return place(EVENTS, self.first, self.last)
 
 
 @dataclass(slots=True)
@@ -182,7 +183,7 @@ class Deltas:
         ordered = sorted(self._calls, key=lambda one: one.index)
         told += [(begun, call) for one in ordered if (call := one.call())]
         if not told and self._empty is not None:
-            told = [(0, Said("", sse.place(self._empty, self._empty)))]
+            told = [(0, Said("", place(EVENTS, self._empty, self._empty)))]
         parts = [part for _, part in sorted(told, key=lambda pair: pair[0])]
         return composed("assistant", parts, self._at(runs))
 
@@ -197,5 +198,5 @@ class Deltas:
         every = [*(run.span for run in runs), *(one.span for one in self._calls)]
         spans = said or [*every, *(span for span, _ in self._served.values())]
         if not spans:
-            return "response" if self._empty is None else sse.place(self._empty, self._empty)
-        return sse.place(min(span.first for span in spans), max(span.last for span in spans))
+            return "response" if self._empty is None else place(EVENTS, self._empty, self._empty)
+        return place(EVENTS, min(span.first for span in spans), max(span.last for span in spans))

@@ -10,19 +10,20 @@ from typing import Any, Final
 
 from abs_replay.decoders import chat_messages, sse
 from abs_replay.decoders.answered import attributed
-from abs_replay.decoders.cohere_ending import broken, ending, usage
+from abs_replay.decoders.cohere_ending import broken, cost, ending
 from abs_replay.decoders.content import Content, request_content, response_content
 from abs_replay.decoders.events import Call, Decoded, Message, Said, Turn
-from abs_replay.decoders.failures import failure
-from abs_replay.decoders.fields import count, error_text, fault, items, obj, parse_or_none, structure, text
-from abs_replay.decoders.runs import Runs, message, place
+from abs_replay.decoders.failures import UNFINISHED, failure, no_json
+from abs_replay.decoders.fields import count, error_text, items, obj, parse_or_none, structure, text
+from abs_replay.decoders.places import EVENTS, place
+from abs_replay.decoders.runs import Runs, message
+from abs_replay.decoders.shapes import in_choices, is_stream, start
 from abs_replay.exact_json import Json
-from abs_replay.exchange import Exchange, Role, header
+from abs_replay.exchange import Exchange, Role
 from abs_replay.trace import Usage
 
 _SUFFIX: Final = "/v2/chat"
 _ROLES: Final = {"developer": "system", "chatbot": "assistant"}
-_EVENTS: Final = "response.events"
 
 
 def claims(exchange: Exchange) -> bool:
@@ -35,28 +36,16 @@ def claims(exchange: Exchange) -> bool:
         return False
     if not isinstance(obj(parse_or_none(request_content(exchange).data)).get("messages"), list):
         return False
-    return _is_answer(exchange) or (named and role is Role.LLM and not _in_choices(exchange))
-
-
-def _is_answer(exchange: Exchange) -> bool:
     content = response_content(exchange)
-    if _is_stream(exchange, content):
-        return '"message-start"' in content.text[:4096]
+    other = role is not Role.LLM or in_choices(exchange, content)
+    return _is_answer(exchange, content) or (named and not other)
+
+
+def _is_answer(exchange: Exchange, content: Content) -> bool:
+    if is_stream(exchange, content):
+        return '"message-start"' in start(content)
     body = obj(parse_or_none(content.data))
     return isinstance(body.get("message"), dict) and "finish_reason" in body and "done" not in body
-
-
-def _in_choices(exchange: Exchange) -> bool:
-    """Say whether a server answers in the shape of OpenAI's chat, whatever its path."""
-    content = response_content(exchange)
-    if _is_stream(exchange, content):
-        return '"choices"' in content.text[:4096]
-    return isinstance(obj(parse_or_none(content.data)).get("choices"), list)
-
-
-def _is_stream(exchange: Exchange, content: Content) -> bool:
-    headers = exchange.response.headers if exchange.response else ()
-    return sse.is_stream(header(headers, "content-type") or "", content.text)
 
 
 def decode(exchange: Exchange) -> Decoded:
@@ -68,12 +57,12 @@ def decode(exchange: Exchange) -> Decoded:
     failed = failure(exchange, content)
     if failed or exchange.response is None:
         return Decoded("cohere", Turn(history, model=model, error=failed), remarks=remarks)
-    if not _is_stream(exchange, content):
+    if not is_stream(exchange, content):
         return _plain(history, model, content, remarks)
     fold = _fold(sse.events(content.text))
     error = fold.error or broken(fold.finish)
     if error is None and not fold.done:
-        error = "the stream ended before its last event"
+        error = UNFINISHED
     turn = Turn(history, fold.reply(), model, fold.usage, error, fold.response_id)
     remarks += tuple(dict.fromkeys(fold.remarks)) + ending(fold.finish)
     return Decoded("cohere", turn, complete=fold.done, remarks=remarks)
@@ -85,13 +74,10 @@ def _plain(
     body = obj(parse_or_none(content.data))
     given, finish = body.get("message"), text(body.get("finish_reason"))
     if not isinstance(given, dict):
-        wrong = fault(content.data) if content.data else "it is empty"
-        error = error_text(body) or (
-            f"the answer is no JSON ({wrong})" if wrong else "the answer has no message"
-        )
+        error = error_text(body) or no_json(content) or "the answer has no message"
         return Decoded("cohere", Turn(history, model=model, error=error), remarks=remarks)
     reply = _assistant(given, "response.message")
-    turn = Turn(history, reply, model, usage(body.get("usage")), broken(finish), text(body.get("id")))
+    turn = Turn(history, reply, model, cost(body.get("usage")), broken(finish), text(body.get("id")))
     return Decoded("cohere", turn, remarks=remarks + ending(finish))
 
 
@@ -163,7 +149,7 @@ class _CallParts:
 
     def whole(self) -> Call:
         given = chat_messages.arguments("".join(self.pieces))
-        return Call(self.call.name, given, self.call.call_id, place(_EVENTS, self.first, self.last))
+        return Call(self.call.name, given, self.call.call_id, place(EVENTS, self.first, self.last))
 
 
 @dataclass(slots=True)
@@ -215,9 +201,9 @@ class _Fold:
             self.planning = plan is not None
         words, thought = plan or text(content.get("text")), text(content.get("thinking"))
         if thought:
-            self.runs.thought(thought, _EVENTS, number)
+            self.runs.thought(thought, EVENTS, number)
         if words:
-            self.runs.said(words, _EVENTS, number)
+            self.runs.said(words, EVENTS, number)
 
     def _call(self, index: int, given: Any, number: int) -> None:
         fields = obj(items(given)[0] if items(given) else given)
@@ -238,7 +224,7 @@ class _Fold:
         self._cover(number)
         self.done = True
         self.finish = text(delta.get("finish_reason"))
-        self.usage = usage(delta.get("usage"))
+        self.usage = cost(delta.get("usage"))
         self.error = text(delta.get("error")) or self.error
 
     def reply(self) -> Message | None:
@@ -246,7 +232,7 @@ class _Fold:
             return None
         for call in self.calls.values():
             self.runs.replace(call.position, call.whole())
-        return message("assistant", self.runs.parts(), place(_EVENTS, *self.span))
+        return message("assistant", self.runs.parts(), place(EVENTS, *self.span))
 
 
 def _fold(events: Iterable[sse.Event]) -> _Fold:

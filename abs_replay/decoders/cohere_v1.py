@@ -11,17 +11,18 @@ from typing import Any, Final
 from abs_replay.decoders import json_streams, sse
 from abs_replay.decoders.answered import attributed
 from abs_replay.decoders.chat_messages import arguments
-from abs_replay.decoders.cohere_ending import broken, ending, usage
+from abs_replay.decoders.cohere_ending import broken, cost, ending
 from abs_replay.decoders.content import Content, request_content, response_content
 from abs_replay.decoders.events import Call, Decoded, Message, Said, Served, Turn
-from abs_replay.decoders.failures import failure
-from abs_replay.decoders.fields import error_text, fault, items, obj, parse_or_none, text
-from abs_replay.decoders.runs import Runs, message, place
-from abs_replay.exchange import Exchange, Role, header
+from abs_replay.decoders.failures import UNFINISHED, failure, no_json
+from abs_replay.decoders.fields import error_text, items, obj, parse_or_none, text
+from abs_replay.decoders.places import EVENTS, place
+from abs_replay.decoders.runs import Runs, message
+from abs_replay.decoders.shapes import is_stream, start
+from abs_replay.exchange import Exchange, Role
 
 _SUFFIX: Final = "/v1/chat"
 _ROLES: Final = {"chatbot": "assistant", "assistant": "assistant", "system": "system"}
-_EVENTS: Final = "response.events"
 
 
 def claims(exchange: Exchange) -> bool:
@@ -39,7 +40,7 @@ def claims(exchange: Exchange) -> bool:
 
 
 def _is_answer(content: Content) -> bool:
-    if '"event_type"' in content.text[:4096]:
+    if '"event_type"' in start(content):
         return True
     return obj(parse_or_none(content.data)).keys() >= {"text", "generation_id"}
 
@@ -58,11 +59,10 @@ def decode(exchange: Exchange) -> Decoded:
     fold = _fold(values) if streamed else _whole(values)
     error = fold.error or broken(fold.finish)
     if error is None and streamed and not fold.done:
-        error = "the stream ended before its last event"
+        error = UNFINISHED
     elif error is None and fold.reply is None:
-        wrong = fault(content.data) if content.data else "it is empty"
-        error = f"the answer is no JSON ({wrong})" if wrong else "the answer has no text"
-    turn = Turn(history, fold.reply, model, usage(fold.meta), error, fold.response_id)
+        error = no_json(content) or "the answer has no text"
+    turn = Turn(history, fold.reply, model, cost(fold.meta), error, fold.response_id)
     remarks += tuple(dict.fromkeys(fold.remarks)) + ending(fold.finish)
     complete = fold.done if streamed else None
     return Decoded("cohere_v1", turn, complete=complete, session=session, remarks=remarks)
@@ -70,8 +70,7 @@ def decode(exchange: Exchange) -> Decoded:
 
 def _values(exchange: Exchange, content: Content) -> tuple[bool, list[Any]]:
     """Give the values of an answer, and whether they are a stream's."""
-    headers = exchange.response.headers if exchange.response else ()
-    if sse.is_stream(header(headers, "content-type") or "", content.text):
+    if is_stream(exchange, content):
         # A last event of another API's servers, which gateways add.
         return True, [parse_or_none(e.data) for e in sse.events(content.text) if e.data.strip() != "[DONE]"]
     values = json_streams.values(content.text)
@@ -166,11 +165,11 @@ def _answer(value: Mapping[str, Any], at: str) -> Message:
 def _fold(values: Iterable[Any]) -> _Fold:
     fold, runs, span = _Fold(), Runs(), [0, -1]
     for number, value in enumerate(values):
-        body, at = obj(value), f"{_EVENTS}[{number}]"
+        body, at = obj(value), f"{EVENTS}[{number}]"
         words = body.get("text")
         match body.get("event_type"):
             case "text-generation" | "tool-calls-chunk" if isinstance(words, str) and words:
-                runs.said(words, _EVENTS, number)
+                runs.said(words, EVENTS, number)
             case "tool-calls-generation":
                 for part in _calls(body, at):
                     runs.add(replace(part, at=at))
@@ -188,5 +187,5 @@ def _fold(values: Iterable[Any]) -> _Fold:
                 fold.remarks.append("an event is no JSON")
         span[1] = number if body.get("event_type") else span[1]
     if span[1] >= 0:
-        fold.reply = message("assistant", runs.parts(), place(_EVENTS, *span))
+        fold.reply = message("assistant", runs.parts(), place(EVENTS, *span))
     return fold

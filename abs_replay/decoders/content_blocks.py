@@ -14,7 +14,8 @@ from abs_replay.decoders import media
 from abs_replay.decoders.chat_messages import arguments
 from abs_replay.decoders.events import Call, Part, Said, Served, Thought
 from abs_replay.decoders.fields import items, obj, structure, text
-from abs_replay.decoders.runs import Runs, place
+from abs_replay.decoders.places import place
+from abs_replay.decoders.runs import Runs
 from abs_replay.exact_json import Json
 
 _SERVER_CALLS: Final = ("server_tool_use", "mcp_tool_use")

@@ -1,13 +1,14 @@
 """Why an exchange has no good answer, in words: the connection, the status, the error body."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from abs_replay.decoders.content import Content
-from abs_replay.decoders.fields import error_text, parse_or_none
+from abs_replay.decoders.fields import error_text, fault, parse_or_none
 from abs_replay.exchange import Exchange
 
-_LONGEST = 300  # characters of an error body that speaks no known shape
+UNFINISHED: Final = "the stream ended before its last event"
+_LONGEST: Final = 300  # characters of an error body that speaks no known shape
 
 
 def failure(
@@ -25,3 +26,9 @@ def failure(
         return None
     words = words_of(parse_or_none(content.data)) or content.text.strip()[:_LONGEST]
     return f"HTTP {status}: {words}" if words else f"HTTP {status}"
+
+
+def no_json(content: Content) -> str | None:
+    """Say why an answer can not be read, or None where it is JSON."""
+    wrong = fault(content.data) if content.data else "it is empty"
+    return f"the answer is no JSON ({wrong})" if wrong else None

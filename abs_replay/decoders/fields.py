@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from abs_replay import exact_json
-from abs_replay.exact_json import Json
+from abs_replay.exact_json import Json, Number
 
+_MOST = 10**12  # what counts more is no count, and no store's integer
 _DEEPEST = 200  # nested levels; what is deeper is no message, and would exhaust Python's stack
 
 
@@ -90,15 +91,29 @@ def text(value: Any) -> str | None:
 
 
 def count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    """Read a count or an index, which some vendors' schemas have as any number (12.0)."""
+    if isinstance(value, bool) or not isinstance(value, int | Number):
+        return 0
+    return int(value) if 0 < value < _MOST else 0
+
+
+def unwrapped(body: Any) -> Mapping[str, Any]:
+    """Give an error's object, without the list that Google's endpoints wrap around it."""
+    return obj(body) or next((item for item in items(body) if isinstance(item, dict)), {})
+
+
+_WORDS: Final = ("message", "Message", "detail")
 
 
 def error_text(body: Any) -> str | None:
-    """Find the words in an error body; APIs put them under `error`, `message` or `detail`."""
-    fields = obj(body)
+    """Find the words in an error body; APIs put them under `error`, `message` or `detail`.
+
+    Some of Amazon's services say `Message`.
+    """
+    fields = unwrapped(body)
     error = fields.get("error")
     found = text(obj(error).get("message")) or text(error)
-    found = found or text(fields.get("message")) or text(fields.get("detail"))
+    found = found or next((text(fields.get(key)) for key in _WORDS if text(fields.get(key))), None)
     if found is None and error is not None:
         return exact_json.dumps(error)
     return found

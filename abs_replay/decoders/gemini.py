@@ -14,14 +14,16 @@ from urllib.parse import unquote
 from abs_replay.decoders import json_streams, sse
 from abs_replay.decoders.content import Content, request_content, response_content
 from abs_replay.decoders.events import Decoded, Message, Served, Thought, Turn
-from abs_replay.decoders.failures import failure
-from abs_replay.decoders.fields import count, error_text, fault, items, obj, parse_or_none, text
+from abs_replay.decoders.failures import UNFINISHED, failure, no_json
+from abs_replay.decoders.fields import count, error_text, items, obj, parse_or_none, text
 from abs_replay.decoders.gemini_grounding import grounded, grounding
 from abs_replay.decoders.gemini_history import contents, history
 from abs_replay.decoders.gemini_parts import Reader
-from abs_replay.decoders.runs import message, place
-from abs_replay.exchange import Exchange, Role, header
-from abs_replay.trace import Usage
+from abs_replay.decoders.places import EVENTS, place
+from abs_replay.decoders.runs import message
+from abs_replay.decoders.shapes import is_stream, start
+from abs_replay.decoders.usage import usage
+from abs_replay.exchange import Exchange, Role
 
 _PATH: Final = re.compile(r"(?:.*/)?([^/:]*):(stream)?generateContent$", re.IGNORECASE)
 # An error in the middle of a stream comes as bare JSON, without `data:`.
@@ -41,7 +43,7 @@ def claims(exchange: Exchange) -> bool:
         return False
     if not contents(_inner(parse_or_none(request_content(exchange).data), "request")):
         return False
-    return named is not None or '"candidates"' in response_content(exchange).text[:4096]
+    return named is not None or '"candidates"' in start(response_content(exchange))
 
 
 def _inner(body: Any, key: str) -> Mapping[str, Any]:
@@ -59,28 +61,22 @@ def decode(exchange: Exchange) -> Decoded:
     remarks = request.remarks + content.remarks
     named = _PATH.match(unquote(exchange.request.path))
     asked = (named.group(1) if named else None) or text(outer.get("model"))
-    failed = failure(exchange, content, _error_words)
+    failed = failure(exchange, content)
     if failed or exchange.response is None:
         return Decoded("gemini", Turn(told, model=asked, error=failed), remarks=remarks)
     streamed, values = _values(exchange, content)
     fold = _fold(values, streamed)
     complete, reply = fold.ended if streamed else None, fold.reply()
     error = fold.error or _missing(fold, reply, content, complete)
-    turn = Turn(told, reply, fold.model or asked, _usage(fold.counts), error, fold.response_id)
+    turn = Turn(told, reply, fold.model or asked, usage(fold.counts, _ASKED, _MADE), error, fold.response_id)
     remarks += tuple(dict.fromkeys(fold.remarks + fold.reader.remarks)) + fold.ending()
     return Decoded("gemini", turn, complete=complete, remarks=remarks)
-
-
-def _error_words(body: Any) -> str | None:
-    """Find the words in an error body, which streaming endpoints send as a list."""
-    return error_text(body[0] if isinstance(body, list) and body else body)
 
 
 def _values(exchange: Exchange, content: Content) -> tuple[bool, list[Any]]:
     """Give the values of an answer, and whether they are a stream's."""
     body = content.text
-    headers = exchange.response.headers if exchange.response else ()
-    if sse.is_stream(header(headers, "content-type") or "", body):
+    if is_stream(exchange, content):
         values = [_event(event) for event in sse.events(body)]
         bare = _BARE.search(body)
         return True, values + (json_streams.values(body[bare.start() :]) if bare else [])
@@ -156,7 +152,7 @@ class _Fold:
 def _fold(values: Iterable[Any], streamed: bool) -> _Fold:
     fold = _Fold()
     for index, value in enumerate(values):
-        fold.value(value, "response.events" if streamed else None, index)
+        fold.value(value, EVENTS if streamed else None, index)
     return fold
 
 
@@ -165,12 +161,9 @@ def _missing(fold: _Fold, reply: Message | None, content: Content, complete: boo
     if fold.blocked:
         return f"the prompt was blocked ({fold.blocked})"
     if complete is False and (reply or content.data):
-        return "the stream ended before its last event"
+        return UNFINISHED
     if reply is None:
-        wrong = fault(content.data) if content.data else "it is empty"
-        return (
-            f"the answer is no JSON ({wrong})" if wrong and not complete else "the answer has no candidates"
-        )
+        return (None if complete else no_json(content)) or "the answer has no candidates"
     if fold.finish not in _WHOLE and not _says(reply):
         return ": ".join(filter(None, [f"no content (finish_reason {fold.finish})", fold.why]))
     return None
@@ -200,16 +193,11 @@ def _blocked(feedback: Mapping[str, Any]) -> str | None:
 
 
 # They add up to the vendor's total: thoughts are paid as output, results of Google's own tools as input.
-_INPUT: Final = ("promptTokenCount", "toolUsePromptTokenCount")
-_OUTPUT: Final = ("candidatesTokenCount", "thoughtsTokenCount")
+_ASKED: Final = ("promptTokenCount", "toolUsePromptTokenCount")
+_MADE: Final = ("candidatesTokenCount", "thoughtsTokenCount")
 
 
 def _counts(value: Any) -> Mapping[str, Any]:
     """Give counts that say something; a stream's last ones hold."""
     fields = obj(value)
-    return fields if any(count(fields.get(key)) for key in _INPUT + _OUTPUT) else {}
-
-
-def _usage(counts: Mapping[str, Any]) -> Usage | None:
-    asked, made = (sum(count(counts.get(key)) for key in keys) for keys in (_INPUT, _OUTPUT))
-    return Usage(asked, made) if asked or made else None
+    return fields if any(count(fields.get(key)) for key in _ASKED + _MADE) else {}

@@ -15,7 +15,8 @@ from abs_replay.decoders.chat_messages import arguments
 from abs_replay.decoders.events import Call, Part, Said, Served
 from abs_replay.decoders.fields import items, obj, text
 from abs_replay.decoders.partial_args import PartialArgs
-from abs_replay.decoders.runs import Runs, place
+from abs_replay.decoders.places import place
+from abs_replay.decoders.runs import Runs
 from abs_replay.exact_json import Json
 
 _DATA: Final = {

@@ -11,6 +11,7 @@ from abs_replay import exact_json
 from abs_replay.decoders import sse
 from abs_replay.decoders.content import Content
 from abs_replay.decoders.fields import error_text, obj, parse_or_none
+from abs_replay.decoders.places import EVENTS, place
 from abs_replay.exchange import Exchange, header
 
 MCP_HEADERS = ("mcp-session-id", "mcp-protocol-version", "mcp-method")  # A2A has methods of the same names
@@ -88,13 +89,7 @@ def answered(content: Content, streamed: bool) -> list[Received]:
 def _events(text: str) -> Iterator[Received]:
     for number, event in enumerate(sse.events(text)):
         if event.data and event.name != "endpoint":
-            yield from messages(parse_or_none(event.data), sse.place(number, number), number)
-
-
-def is_stream(exchange: Exchange, content: Content) -> bool:
-    """Say whether an answer came as events."""
-    headers = exchange.response.headers if exchange.response else ()
-    return sse.is_stream(header(headers, "content-type") or "", content.text)
+            yield from messages(parse_or_none(event.data), place(EVENTS, number), number)
 
 
 def is_mcp(exchange: Exchange) -> bool:

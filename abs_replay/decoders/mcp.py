@@ -22,7 +22,8 @@ from abs_replay.decoders.content import Content, request_content, response_conte
 from abs_replay.decoders.events import Answer, Decoded, ToolUse
 from abs_replay.decoders.failures import failure
 from abs_replay.decoders.fields import obj, text
-from abs_replay.decoders.json_rpc import Received, answered, asked, is_mcp, is_stream
+from abs_replay.decoders.json_rpc import Received, answered, asked, is_mcp
+from abs_replay.decoders.shapes import is_stream
 from abs_replay.exchange import Exchange, header
 
 _METHODS: Final = frozenset({"initialize", "ping", "server/discover"})

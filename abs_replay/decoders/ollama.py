@@ -15,15 +15,20 @@ from abs_replay.decoders.answered import attributed
 from abs_replay.decoders.chat_messages import arguments
 from abs_replay.decoders.content import Content, request_content, response_content
 from abs_replay.decoders.events import Call, Decoded, Message, Part, Said, Turn
-from abs_replay.decoders.failures import failure
-from abs_replay.decoders.fields import count, error_text, fault, items, obj, parse_or_none, structure, text
-from abs_replay.decoders.runs import Runs, message, place
-from abs_replay.exchange import Exchange, Role, header
+from abs_replay.decoders.failures import UNFINISHED, failure, no_json
+from abs_replay.decoders.fields import error_text, items, obj, parse_or_none, structure, text
+from abs_replay.decoders.places import EVENTS, place
+from abs_replay.decoders.runs import Runs, message
+from abs_replay.decoders.shapes import declared, in_choices, start
+from abs_replay.decoders.usage import usage
+from abs_replay.exchange import Exchange, Role
 from abs_replay.trace import Usage
 
 _CHAT: Final = "/api/chat"
 _GENERATE: Final = "/api/generate"
 _WHOLE: Final = (None, "stop")
+# A prompt that the server had in its cache has no count.
+_TOKENS: Final = (("prompt_eval_count",), ("eval_count",))
 
 
 def claims(exchange: Exchange) -> bool:
@@ -40,19 +45,13 @@ def claims(exchange: Exchange) -> bool:
     # Agents of all kinds are reached at /api/chat.
     if role is Role.AGENT:
         return _is_answer(response_content(exchange))
-    return isinstance(body.get("model"), str) and not _in_choices(response_content(exchange))
+    return isinstance(body.get("model"), str) and not in_choices(exchange, response_content(exchange))
 
 
 def _is_answer(content: Content) -> bool:
-    first = obj(next(iter(json_streams.values(content.text[:4096].partition("\n")[0])), None))
+    first = obj(next(iter(json_streams.values(start(content).partition("\n")[0])), None))
     first = first or obj(parse_or_none(content.data))
     return isinstance(first.get("done"), bool) and ("message" in first or "response" in first)
-
-
-def _in_choices(content: Content) -> bool:
-    """Say whether a server answers in the shape of OpenAI's chat, whatever its path."""
-    body = parse_or_none(content.data)
-    return '"choices"' in content.text[:4096] if body is None else "choices" in obj(body)
 
 
 def decode(exchange: Exchange) -> Decoded:
@@ -65,7 +64,8 @@ def decode(exchange: Exchange) -> Decoded:
     if failed or exchange.response is None:
         return Decoded("ollama", Turn(history, model=model, error=failed, parent_id=parent), remarks=remarks)
     values = json_streams.values(content.text)
-    streamed = len(values) > 1 or (body.get("stream") is not False and not _is_plain(exchange))
+    plain = body.get("stream") is False or declared(exchange).startswith("application/json")
+    streamed = len(values) > 1 or not plain
     fold = _fold(values, streamed)
     complete = fold.done if streamed else None
     error = fold.error or _missing(fold, content, complete)
@@ -73,11 +73,6 @@ def decode(exchange: Exchange) -> Decoded:
     turn = Turn(history, fold.reply(), model, fold.usage, error, fold.context, parent)
     remarks += tuple(dict.fromkeys(fold.remarks)) + fold.ending()
     return Decoded("ollama", turn, complete=complete, remarks=remarks)
-
-
-def _is_plain(exchange: Exchange) -> bool:
-    headers = exchange.response.headers if exchange.response else ()
-    return (header(headers, "content-type") or "").lower().startswith("application/json")
 
 
 def _context(body: Mapping[str, Any]) -> str | None:
@@ -168,7 +163,7 @@ class _Fold:
         self.model = text(body.get("model")) or self.model
         self.done = self.done or body.get("done") is True
         self.finish = text(body.get("done_reason")) or self.finish
-        self.usage = _usage(body) or self.usage
+        self.usage = usage(body, *_TOKENS) or self.usage
         self.context = _context(body) or self.context
         key = "message" if "message" in body else "response"
         if key in body:
@@ -176,7 +171,7 @@ class _Fold:
 
     def _piece(self, body: Mapping[str, Any], key: str, number: int | None) -> None:
         piece = obj(body[key]) if key == "message" else {**body, "content": body[key]}
-        base = f"response.{key}" if number is None else "response.events"
+        base = f"response.{key}" if number is None else EVENTS
         _read(self.runs, piece, base, number)
         if self.first is None:
             self.first = number
@@ -199,12 +194,5 @@ def _fold(values: Iterable[Any], streamed: bool) -> _Fold:
 def _missing(fold: _Fold, content: Content, complete: bool | None) -> str | None:
     """Say why there is no answer, or not the whole of it."""
     if fold.place:
-        return "the stream ended before its last event" if complete is False else None
-    wrong = fault(content.data) if content.data else "it is empty"
-    return f"the answer is no JSON ({wrong})" if wrong else "the answer has no message"
-
-
-def _usage(body: Mapping[str, Any]) -> Usage | None:
-    # A prompt that the server had in its cache has no count.
-    asked, made = count(body.get("prompt_eval_count")), count(body.get("eval_count"))
-    return Usage(asked, made) if asked or made else None
+        return UNFINISHED if complete is False else None
+    return no_json(content) or "the answer has no message"

@@ -7,10 +7,8 @@ import re
 from typing import Any, Final
 from urllib.parse import unquote
 
-from abs_replay.decoders import sse
-from abs_replay.decoders.content import Content
-from abs_replay.decoders.fields import error_text, items, obj, text
-from abs_replay.exchange import Exchange, header
+from abs_replay.decoders.fields import error_text, obj, text, unwrapped
+from abs_replay.exchange import Exchange
 
 _DEPLOYMENT: Final = re.compile(r"/deployments/([^/]+)/")
 _LONGEST: Final = 300  # characters of what a gateway quotes
@@ -27,19 +25,13 @@ def asked_model(exchange: Exchange, body: Any) -> str | None:
     return text(obj(body).get("model")) or (unquote(named[1]) if named else None)
 
 
-def is_stream(exchange: Exchange, content: Content) -> bool:
-    """Say whether an answer is an event stream."""
-    headers = exchange.response.headers if exchange.response else ()
-    return sse.is_stream(header(headers, "content-type") or "", content.text)
-
-
 def error_words(body: Any) -> str | None:
     """Find the words in an error body, with what the server quotes of the cause.
 
     Groq quotes the call that the model got wrong (console.groq.com/docs/tool-use), OpenRouter the
-    provider's own words (openrouter.ai/docs/api-reference/errors); Google wraps errors in a list.
+    provider's own words (openrouter.ai/docs/api-reference/errors).
     """
-    fields = obj(body) or next((item for item in items(body) if isinstance(item, dict)), {})
+    fields = unwrapped(body)
     words, error = error_text(fields), obj(fields.get("error"))
     generated, raw = text(error.get("failed_generation")), text(obj(error.get("metadata")).get("raw"))
     quoted = f"failed_generation {generated}" if generated else raw

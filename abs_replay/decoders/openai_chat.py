@@ -12,15 +12,18 @@ from abs_replay.decoders import chat_messages, sse
 from abs_replay.decoders.chat_deltas import Deltas
 from abs_replay.decoders.content import Content, request_content, response_content
 from abs_replay.decoders.events import Decoded, Message, Turn
-from abs_replay.decoders.failures import failure
-from abs_replay.decoders.fields import count, fault, items, obj, parse_or_none, text
-from abs_replay.decoders.openai_api import asked_model, error_words, is_stream, path
+from abs_replay.decoders.failures import UNFINISHED, failure, no_json
+from abs_replay.decoders.fields import count, items, obj, parse_or_none, text
+from abs_replay.decoders.openai_api import asked_model, error_words, path
+from abs_replay.decoders.shapes import in_choices, is_stream
+from abs_replay.decoders.usage import usage
 from abs_replay.exchange import Exchange, Outcome, Role
 from abs_replay.trace import Usage
 
 _SUFFIX: Final = "/chat/completions"
 # How an answer ends that was not cut off: OpenAI's words, and those of servers that imitate it.
 _WHOLE: Final = ("stop", "tool_calls", "function_call", "eos", "stop_sequence", "end_turn", "tool_use")
+_TOKENS: Final = (("prompt_tokens",), ("completion_tokens",))
 _SOURCES: Final = ("citations", "search_results")  # beside the choices (Perplexity, xAI)
 
 
@@ -30,14 +33,7 @@ def claims(exchange: Exchange) -> bool:
         return False
     if not isinstance(obj(parse_or_none(request_content(exchange).data)).get("messages"), list):
         return False
-    return path(exchange).endswith(_SUFFIX) or _answers_in_choices(exchange)
-
-
-def _answers_in_choices(exchange: Exchange) -> bool:
-    content = response_content(exchange)
-    if not is_stream(exchange, content):
-        return isinstance(obj(parse_or_none(content.data)).get("choices"), list)
-    return '"choices"' in content.text[:4096]
+    return path(exchange).endswith(_SUFFIX) or in_choices(exchange, response_content(exchange))
 
 
 @dataclass(slots=True)
@@ -64,7 +60,7 @@ class _Answer:
         if body.get("usage") or body.get("x_groq"):
             # The last chunk of Groq's streams has its usage in an object of its own.
             beside = obj(body.get("x_groq")).get("usage")
-            self.usage = _usage(body.get("usage")) or _usage(beside) or self.usage
+            self.usage = usage(obj(body.get("usage")), *_TOKENS) or usage(obj(beside), *_TOKENS) or self.usage
         for key in _SOURCES:
             if items(body.get(key)):
                 self.sources[key] = len(body[key])
@@ -116,19 +112,12 @@ def decode(exchange: Exchange) -> Decoded:
     return Decoded("openai_chat", turn, complete=answer.complete, remarks=remarks)
 
 
-def _usage(value: Any) -> Usage | None:
-    fields = obj(value)
-    if not fields:
-        return None
-    return Usage(count(fields.get("prompt_tokens")), count(fields.get("completion_tokens")))
-
-
 def _plain(content: Content) -> _Answer:
     answer, body = _Answer(), parse_or_none(content.data)
     answer.meta(obj(body))
     choice = _first(items(obj(body).get("choices")))
     if choice is None:
-        answer.error = error_words(body) or _no_choices(content)
+        answer.error = error_words(body) or no_json(content) or "the answer has no choices"
         return answer
     answer.choices = set(range(len(items(obj(body).get("choices")))))
     message = obj(choice.get("message"))
@@ -139,11 +128,6 @@ def _plain(content: Content) -> _Answer:
         # A filtered choice of Azure has none (learn.microsoft.com, Azure OpenAI, content filtering).
         answer.error, answer.finish = f"no message (finish_reason {answer.finish})", None
     return answer
-
-
-def _no_choices(content: Content) -> str:
-    wrong = fault(content.data) if content.data else "it is empty"
-    return f"the answer is no JSON ({wrong})" if wrong else "the answer has no choices"
 
 
 def _first(choices: list[Any]) -> Mapping[str, Any] | None:
@@ -165,7 +149,7 @@ def _streamed(events: Iterable[sse.Event], outcome: Outcome) -> _Answer:
     # Some servers never send [DONE]; there, a finish reason on a connection that ended well is the end.
     answer.complete = done or (answer.finish is not None and outcome is Outcome.COMPLETE)
     if not answer.error and not answer.complete:
-        answer.error = "the stream ended before its last event"
+        answer.error = UNFINISHED
     return answer
 
 

@@ -16,16 +16,17 @@ from typing import Any, Final
 from abs_replay.decoders import responses_items, sse
 from abs_replay.decoders.content import Content, request_content, response_content
 from abs_replay.decoders.events import Decoded, Message, Turn
-from abs_replay.decoders.failures import failure
-from abs_replay.decoders.fields import count, fault, items, obj, parse_or_none, text
-from abs_replay.decoders.openai_api import asked_model, error_words, is_stream, path
+from abs_replay.decoders.failures import UNFINISHED, failure, no_json
+from abs_replay.decoders.fields import items, obj, parse_or_none, text
+from abs_replay.decoders.openai_api import asked_model, error_words, path
 from abs_replay.decoders.responses_stream import streamed
+from abs_replay.decoders.shapes import is_stream, start
+from abs_replay.decoders.usage import usage
 from abs_replay.exchange import Exchange, Role
-from abs_replay.trace import Usage
 
 _POLL: Final = re.compile(r"/responses/([^/]+)$")
 _COMPACT: Final = "/responses/compact"
-_UNFINISHED: Final = ("queued", "in_progress")
+_UNDERWAY: Final = ("queued", "in_progress")
 _WHOLE: Final = ("completed", "complete")
 _BEGINNINGS: Final = ('"response.created"', '"response.in_progress"', '"response.queued"')
 
@@ -52,7 +53,7 @@ def claims(exchange: Exchange) -> bool:
 def _answers_in_items(exchange: Exchange) -> bool:
     content = response_content(exchange)
     if is_stream(exchange, content):
-        return any(beginning in content.text[:4096] for beginning in _BEGINNINGS)
+        return any(beginning in start(content) for beginning in _BEGINNINGS)
     body = obj(parse_or_none(content.data))
     return body.get("object") == "response" and isinstance(body.get("output"), list)
 
@@ -81,7 +82,7 @@ def decode(exchange: Exchange) -> Decoded:
         asked.messages,
         answer.reply,
         text(response.get("model")) or asked_model(exchange, body),
-        _usage(response.get("usage")),
+        usage(obj(response.get("usage")), ("input_tokens",), ("output_tokens",)),
         answer.error,
         response_id=text(response.get("id")),
         parent_id=before or asked.compaction,
@@ -114,13 +115,6 @@ def _conversation(body: Mapping[str, Any]) -> str | None:
     return text(given) or text(obj(given).get("id"))
 
 
-def _usage(value: Any) -> Usage | None:
-    fields = obj(value)
-    if not fields:
-        return None
-    return Usage(count(fields.get("input_tokens")), count(fields.get("output_tokens")))
-
-
 def _answered(exchange: Exchange, content: Content) -> _Answer:
     failed = failure(exchange, content, error_words)
     if failed:
@@ -135,11 +129,10 @@ def _plain(content: Content) -> _Answer:
     response = obj(body)
     output = response.get("output")
     if not isinstance(output, list):
-        wrong = fault(content.data) if content.data else "it is empty"
-        unfit = f"the answer is no JSON ({wrong})" if wrong else "the answer has no output"
-        return _Answer(response, error=error_words(body) or unfit)
+        error = error_words(body) or no_json(content) or "the answer has no output"
+        return _Answer(response, error=error)
     places = [f"response.output[{index}]" for index in range(len(output))]
-    if text(response.get("status")) in _UNFINISHED:
+    if text(response.get("status")) in _UNDERWAY:
         # What is there so far, the answer that a later request asks for tells, too.
         more = (f"output so far is not traced: {len(output)}",) if output else ()
         return _Answer(response, remarks=(f"status {response['status']}", *more))
@@ -153,7 +146,7 @@ def _streamed(content: Content) -> _Answer:
     answer.remarks = (*dict.fromkeys(found.remarks), *answer.remarks)
     answer.error = answer.error or found.error
     if not found.ended and not answer.error:
-        answer.error = "the stream ended before its last event"
+        answer.error = UNFINISHED
     if answer.error and not found.places:
         answer.reply = None
     return answer
@@ -167,7 +160,7 @@ def _read(response: Mapping[str, Any], places: list[str], at: str) -> _Answer:
     failed = error_words(response) if response.get("error") is not None else None
     if status in ("failed", "cancelled"):
         failed = failed or f"status {status}"
-    if status and status not in (*_WHOLE, *_UNFINISHED, "failed", "cancelled"):
+    if status and status not in (*_WHOLE, *_UNDERWAY, "failed", "cancelled"):
         remarks += (f"status {status}{f' ({reason})' if reason else ''}",)
     return _Answer(response, reply if output or not failed else None, failed, remarks=remarks)
 

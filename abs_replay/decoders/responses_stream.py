@@ -14,6 +14,7 @@ from typing import Any, Final
 from abs_replay.decoders import sse
 from abs_replay.decoders.fields import count, items, obj, parse_or_none, text
 from abs_replay.decoders.openai_api import error_words
+from abs_replay.decoders.places import EVENTS, place
 
 _LAST: Final = ("completed", "incomplete", "failed", "cancelled", "done")
 # Where a delta's text belongs: the kind of item that it tells of, and the way to the text in it. A name
@@ -56,7 +57,7 @@ class _Item:
 
     @property
     def at(self) -> str:
-        return sse.place(self.first, self.last)
+        return place(EVENTS, self.first, self.last)
 
 
 def _put(inner: Any, way: _Way, value: str) -> None:
@@ -150,15 +151,15 @@ class Streamed:
         same = [one for one in self._items.values() if item.get("id") and one.shell.get("id") == item["id"]]
         known = same[0] if same else self._items.get(index)
         fits = known is not None and known.shell.get("type") == item.get("type")
-        return known.at if known and fits else sse.place(last, last)
+        return known.at if known and fits else place(EVENTS, last, last)
 
     @property
     def at(self) -> str:
         """Name the events of all items."""
         spans = list(self._items.values())
         if not spans:
-            return "response" if self._last is None else sse.place(self._last, self._last)
-        return sse.place(min(one.first for one in spans), max(one.last for one in spans))
+            return "response" if self._last is None else place(EVENTS, self._last, self._last)
+        return place(EVENTS, min(one.first for one in spans), max(one.last for one in spans))
 
 
 def _field(way: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from abs_replay import exact_json
-from abs_replay.decoders import chat_messages
+from abs_replay.decoders import chat_messages, media
 from abs_replay.decoders.events import Call, Served
 from abs_replay.decoders.fields import items, obj, structure, text
 from abs_replay.exact_json import Json
@@ -165,12 +165,11 @@ def _code(item: Mapping[str, Any]) -> tuple[Json, Json]:
 
 
 def _image(item: Mapping[str, Any]) -> tuple[Json, Json]:
-    """Give the picture by its size: its data says nothing to a reader."""
+    """Give the picture by its name: its data says nothing to a reader."""
     named = ("revised_prompt", "action", "size", "quality", "background", "output_format")
     given = {name: item[name] for name in named if item.get(name) is not None}
     data = text(item.get("result"))
-    shown = f"({len(data) * 3 // 4} bytes of {item.get('output_format') or 'image'})" if data else None
-    return given, shown
+    return given, media.named(data) if data else None
 
 
 def _mcp(item: Mapping[str, Any]) -> tuple[Json, Json]:

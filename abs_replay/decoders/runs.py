@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from abs_replay.decoders.events import Message, Part, Said, Thought, composed
+from abs_replay.decoders.places import place
 
 _LONGEST_REMEMBERED: Final = 4096  # characters
 
@@ -57,13 +58,6 @@ class Runs:
         """Give all parts so far."""
         self.cut()
         return self._parts
-
-
-def place(base: str, first: int | None, last: int | None = None) -> str:
-    """Name one item of a list (`base[2]`), neighbouring ones (`base[2-5]`), or no item but `base`."""
-    if first is None:
-        return base
-    return f"{base}[{first}]" if last is None or first == last else f"{base}[{first}-{last}]"
 
 
 def message(role: str, parts: Sequence[Part], at: str) -> Message:

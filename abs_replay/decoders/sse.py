@@ -24,11 +24,6 @@ class Event:
     id: str | None = None
 
 
-def place(first: int, last: int) -> str:
-    """Name the events that show a thing, by their numbers in the body (see `events`)."""
-    return f"response.events[{first}]" if first == last else f"response.events[{first}-{last}]"
-
-
 def is_stream(content_type: str, text: str) -> bool:
     """Say whether a body is an event stream, by its first line, else by its declared type."""
     start = text.lstrip()[:16]

@@ -431,7 +431,7 @@ def test_what_the_client_is_to_carry_out_is_a_call(
             {"type": "image_generation_call", "result": "AAAA", "size": "1x1", "output_format": "png"},
             "image_generation",
             {"size": "1x1", "output_format": "png"},
-            "(3 bytes of png)",
+            {"bytes": 3, "sha256": "709e80c88487a241"},
             None,
             True,
         ),
