@@ -72,7 +72,7 @@ def _request(request: Request) -> dict[str, Any]:
         "bodySize": _size(request.body.data, request.body.size),
     }
     if request.body.data:
-        text, how = _text(unpack(header(request.headers, "content-encoding") or "", request.body.data).data)
+        text, how = _text(_plain(request.headers, request.body.data))
         sent["postData"] = {"mimeType": header(request.headers, "content-type") or "", "text": text} | how
     return sent
 
@@ -96,10 +96,17 @@ def _response(exchange: Exchange) -> dict[str, Any]:
 
 
 def _content(response: Response) -> dict[str, Any]:
-    plain = unpack(header(response.headers, "content-encoding") or "", response.body.data).data
+    plain = _plain(response.headers, response.body.data)
     text, how = _text(plain)
     kind = header(response.headers, "content-type") or "x-unknown"
     return {"size": len(plain), "mimeType": kind, "text": text, **how}
+
+
+def _plain(headers: Headers, data: bytes) -> bytes:
+    """A body without its declared coding; as it came where that can not be undone whole."""
+    coding = header(headers, "content-encoding")
+    found = unpack(coding, data) if coding else None
+    return data if found is None or found.remarks else found.data
 
 
 def _text(data: bytes) -> tuple[str, dict[str, str]]:

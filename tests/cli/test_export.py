@@ -1,5 +1,6 @@
 """`abs export` writes what the store holds, and never over a file unasked."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from abs_replay.cassette import loads
 from abs_replay.cli import cli
 from abs_replay.errors import StoreError, UsageError
 from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role, Upstream
+from abs_replay.importers import trace_file
 from abs_replay.store import Store
 
 LLM = Channel(Role.LLM, "openai")
@@ -99,6 +101,84 @@ def test_a_pipe_may_be_written_to(store: Path) -> None:
         check=True,
     )
     assert loads(result.stdout.rpartition("/dev/stdout:")[0]).exchanges == Store(store).exchanges("r1")
+
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "importers"
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Path:
+    """A store with conversations that no exchange shows."""
+    path = tmp_path / "words.duckdb"
+    file = FIXTURES / "tau-bench" / "airline.json"
+    assert CliRunner().invoke(cli, ["import", str(file), "--store", str(path)]).exit_code == 0
+    return path
+
+
+@pytest.mark.parametrize(
+    ("format_", "ending", "counted"),
+    [
+        ("traces", ".trace.jsonl", "2 traces, 8 steps"),
+        ("parquet", ".steps.parquet", "2 traces, 8 steps"),
+        ("otel", ".otlp.json", "2 traces, 8 steps"),
+    ],
+)
+def test_conversations_are_written_in_every_format_of_traces(
+    words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str, ending: str, counted: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = export("airline", "--store", words, "--format", format_)
+    assert result.output == f"airline{ending}: {counted}\n"
+    assert (tmp_path / f"airline{ending}").stat().st_size > 0
+
+
+def test_exported_traces_are_those_of_the_store(words: Path, tmp_path: Path) -> None:
+    output = tmp_path / "x.trace.jsonl"
+    assert export("last", "--store", words, "--format", "traces", "--output", output).exit_code == 0
+    assert trace_file.read(output) == Store(words).traces()
+
+
+def test_one_trace_is_written_by_the_beginning_of_its_id(words: Path) -> None:
+    trace = Store(words).traces()[1]
+    result = export(trace.id[:8], "--store", words, "--format", "traces", "--output", "-")
+    assert result.stdout == trace_file.write([trace])
+    assert result.stderr == "-: 1 trace, 2 steps\n"
+
+
+@pytest.mark.parametrize("format_", ["cassette", "har"])
+def test_traces_alone_are_no_exchanges_and_nothing_is_written(
+    words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for ref, message in (("airline", "no exchanges"), (Store(words).traces()[0].id, "export its recording")):
+        result = export(ref, "--store", words, "--format", format_)
+        assert isinstance(result.exception, UsageError)
+        assert message in str(result.exception)
+    assert not list(tmp_path.glob("*.json"))
+    assert not list(tmp_path.glob("*.har"))
+
+
+def test_traces_alone_are_nothing_to_replay(words: Path) -> None:
+    result = CliRunner().invoke(cli, ["replay", "--recording", "last", "--store", str(words), "--", "true"])
+    assert isinstance(result.exception, UsageError)
+    assert "nothing to replay" in str(result.exception)
+
+
+def test_exchanges_are_written_as_an_archive(store: Path) -> None:
+    result = export("first", "--store", store, "--format", "har", "--output", "-")
+    (entry,) = json.loads(result.stdout)["log"]["entries"]
+    assert entry["request"]["postData"]["text"] == '{"n":0}'
+
+
+def test_a_recording_without_conversations_has_no_traces_to_write(store: Path) -> None:
+    result = export("first", "--store", store, "--format", "traces", "--output", "-")
+    assert isinstance(result.exception, UsageError)
+    assert "holds no conversation" in str(result.exception)
+
+
+def test_the_help_says_what_is_lost() -> None:
+    shown = " ".join(export("--help").output.split())
+    assert "HAR 1.2; lost: chunks and their times" in shown
 
 
 def test_an_unknown_recording_is_a_user_error(store: Path) -> None:

@@ -113,6 +113,12 @@ def test_a_compressed_body_is_shown_as_its_sender_meant_it() -> None:
     assert entry["response"]["bodySize"] == len(packed)
 
 
+def test_what_only_begins_like_a_compressed_body_stays_as_it_came() -> None:
+    for headers in ((), (("content-encoding", "gzip"),)):
+        broken = replace(ONE, response=Response(200, headers, Body(gzip.compress(b"x" * 99)[:-9])))
+        assert back(broken) == (without_loss(broken),)
+
+
 @pytest.mark.parametrize("outcome", [each for each in Outcome if each is not Outcome.COMPLETE])
 def test_a_failure_is_named_as_browsers_name_it(outcome: Outcome) -> None:
     failed = replace(ONE, response=None, outcome=outcome, error="it broke")

@@ -18,7 +18,7 @@ from abs_replay.trace import ACTORS, Trace
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "importers"
 FORMATS = (
     *("inspect", "tau-bench", "swe-agent", "claude-code", "openai-agents"),
-    *("langsmith", "langfuse", "messages"),
+    *("langsmith", "langfuse", "otel", "messages"),
 )
 KEYS = [
     *("role", "content", "messages", "tool_calls", "function", "arguments", "name", "id", "type", "usage"),
@@ -40,7 +40,7 @@ VALUES = st.recursive(
 def _documents() -> list[tuple[str, bool, Any]]:
     found = []
     for path in sorted(path for format_ in FORMATS for path in (FIXTURES / format_).glob("*.*")):
-        if path.name.endswith((".trace.jsonl", ".txt", ".eval", ".csv")):
+        if path.name.endswith((".trace.jsonl", ".txt", ".eval", ".csv", "console.json")):
             continue
         text = path.read_text(encoding="utf-8")
         lines = path.suffix == ".jsonl"
@@ -204,6 +204,8 @@ def test_an_encrypted_or_strangely_packed_member_is_one_line() -> None:
         ("langsmith", '{"id": "1", "run_type": "llm"}\n{"id": "2"}\n', "x.jsonl:2: expected a run"),
         ("langfuse", '{"id": "1"}\n{"id": "2"}\n', "x.jsonl:1: expected a trace"),
         ("claude-code", '{"type": "user"\n', "x.jsonl:1: is no JSON"),
+        ("otel", '{"resourceSpans": []}\n{"a": 1}\n', "x.jsonl:2: expected an export"),
+        ("otel", '{\n"resourceSpans": []}\n{"a": \n}\n', "x.jsonl:3: is no JSON"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(format_: str, text: str, message: str) -> None:
