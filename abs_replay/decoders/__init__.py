@@ -57,7 +57,7 @@ class Decoder(Protocol):
     def decode(self, exchange: Exchange) -> Decoded: ...
 
 
-# The first that claims an exchange decodes it; `rest` is asked last, for it takes what is left.
+# Exactly one claims an exchange, in whatever order they are asked; those of LAST take what is left.
 DECODERS: Final[Mapping[str, Decoder]] = {
     "mcp": mcp,
     "a2a": a2a,
@@ -74,6 +74,7 @@ DECODERS: Final[Mapping[str, Decoder]] = {
     "chat_contract": chat_contract,
     "rest": rest,
 }
+LAST: Final = ("chat_contract", "rest")  # of an agent's channel, and of a tool's
 
 
 def version() -> str:
@@ -94,9 +95,9 @@ def decode(exchange: Exchange) -> Decoded:
 
 def _asked() -> Iterator[tuple[str, Decoder]]:
     """Give decoders in the order in which they are asked."""
-    yield from ((name, decoder) for name, decoder in DECODERS.items() if decoder is not rest)
+    yield from ((name, decoder) for name, decoder in DECODERS.items() if name not in LAST)
     yield from installed(DECODERS).items()
-    yield "rest", rest
+    yield from ((name, DECODERS[name]) for name in LAST)
 
 
 def stream_complete(exchange: Exchange) -> bool | None:
@@ -116,6 +117,7 @@ def _unclaimed(exchange: Exchange) -> str:
 __all__ = [
     "DECODERS",
     "DECODERS_VERSION",
+    "LAST",
     "Answer",
     "Call",
     "Decoded",

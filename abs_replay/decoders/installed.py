@@ -4,8 +4,8 @@
     acme_chat = "my_package.acme_chat"
 
 Such an entry point leads to a module (an object will do) with `claims(exchange) -> bool` and
-`decode(exchange) -> Decoded`. They are asked after the built-in protocols and before `rest`, which
-takes whatever is left of a tool channel.
+`decode(exchange) -> Decoded`. They are asked after the built-in protocols and before `chat_contract` and
+`rest`, which take whatever is left of an agent's channel and of a tool's.
 """
 
 import sys
