@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 
-from abs_replay.assembly.sightings import Seen, by_time
+from abs_replay.assembly.sightings import Aside, Seen, by_time
 from abs_replay.assembly.threads import Fit, Leaving, Thread, best, mark, opening
 from abs_replay.decoders import Call, Message
 from abs_replay.exchange import Role
@@ -15,7 +15,7 @@ class Placed:
 
     `echoes` are the messages that repeat the reply before, as the client edited it; `repeated` counts
     those that repeat what was said before that. `thread` numbers the conversation's threads of that
-    role; `opens` where it is the thread's first. `segment` and `prelude` are those of `Fit`.
+    role; `opens` where it is the thread's first. `resumed`, `segment` and `prelude` are those of `Fit`.
     """
 
     seen: Seen
@@ -27,6 +27,14 @@ class Placed:
     segment: str | None = None
     prelude: tuple[Message, ...] = ()
     repeated: int = 0
+    resumed: bool = False
+
+    @property
+    def asides(self) -> tuple[Aside, ...]:
+        """What stands between the new messages, each with how many of them stand before it; where there
+        are asides before them, their number is 0 or less."""
+        first = len(self.seen.messages) - len(self.fresh)
+        return tuple((place - first, message) for place, message in self.seen.asides)
 
 
 @dataclass(slots=True, eq=False)
@@ -86,7 +94,7 @@ class Conversation:
         role, messages = seen.role, seen.messages
         threads = self.threads.setdefault(role, [])
         if thread is None:
-            found = None if seen.onward else best(threads, messages, seen.retried)
+            found = None if seen.onward else best(threads, messages, seen.retried, seen.begun)
             thread, fit = found or self._unfitting(threads, seen)
         elif fit and fit.segment and thread.asked:
             # The old line stays, for whoever goes back to it.
@@ -133,18 +141,21 @@ class Conversation:
         thread.parent = turn.parent_id if turn else None
 
     def _unfitting(self, threads: list[Thread], seen: Seen) -> tuple[Thread, Fit | None]:
-        """Give the thread of a turn that continues none: a new one, but for an agent that keeps the
-        history itself and is sent the new words alone, and how the turn stands to what was said."""
+        """Give the thread of a turn that continues none: a new one, but where the other side keeps the
+        history itself and is sent what is new alone, and how the turn stands to what was said."""
         compacted = "compacted" if seen.turn and seen.turn.compacted else None
-        if not threads or not (seen.onward or seen.role is Role.AGENT):
-            threads.append(Thread())
         known = self.known.get(seen.role) if seen.role is self.front else None
-        if not known:
-            return threads[-1], Fit(0, 0, 0, segment=compacted) if compacted else None
-        if seen.onward or not (seen.role is Role.LLM or any(m.role == "assistant" for m in seen.messages)):
-            return threads[-1], Fit(0, 0, 0, segment=compacted, onward=True)
-        fit = _beyond(known, seen.messages)
-        return threads[-1], replace(fit, segment=compacted or ("rewritten" if fit.shared else "separate"))
+        fit = _beyond(known, seen.messages) if known else None
+        kept = seen.onward or _is_kept(seen, fit)
+        if not threads or not (kept or seen.role is Role.AGENT):
+            threads.append(Thread())
+        thread = threads[-1]
+        if fit is None:
+            return thread, Fit(0, 0, 0, segment=compacted) if compacted else None
+        if kept:
+            again = thread.is_tried_again(seen.messages, seen.retried)
+            return thread, Fit(0, 0, 0, again=again, segment=compacted, onward=True)
+        return thread, replace(fit, segment=compacted or ("rewritten" if fit.shared else "separate"))
 
     def use(self, seen: Seen) -> None:
         """Add an exchange of a tool channel."""
@@ -191,6 +202,17 @@ def _last(starts: list[float], moment: float) -> float:
     return starts[place - 1] if place else float("-inf")
 
 
+def _is_kept(seen: Seen, fit: Fit | None) -> bool:
+    """Say whether the other side keeps the history: an agent that is sent words alone, a model whose API
+    has conversations (https://platform.openai.com/docs/guides/conversation-state) and is sent nothing that
+    is known, and whoever is told what a tool answered without the call."""
+    if any(message.role == "assistant" for message in seen.messages):
+        return False
+    if seen.role is Role.AGENT or (seen.messages[:1] and seen.messages[0].role == "tool"):
+        return True
+    return bool(seen.decoded.session) and fit is not None and not fit.shared
+
+
 def _beyond(known: set[int], messages: tuple[Message, ...]) -> Fit:
     """Say what is new where messages do not fit: what stands behind the last that was said before.
 
@@ -209,4 +231,15 @@ def _placed(seen: Seen, number: int, fit: Fit | None, opens: bool) -> Placed:
         return Placed(seen, number, (), () if fit.again else seen.messages, fit.again, opens, fit.segment)
     repeated = fit.start - len(fit.echoes) - len(fit.prelude)
     fresh = seen.messages[fit.start :]
-    return Placed(seen, number, fit.echoes, fresh, fit.again, opens, fit.segment, fit.prelude, repeated)
+    return Placed(
+        seen,
+        number,
+        fit.echoes,
+        fresh,
+        fit.again,
+        opens,
+        fit.segment,
+        fit.prelude,
+        repeated,
+        fit.resumed,
+    )

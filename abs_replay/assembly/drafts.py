@@ -61,7 +61,8 @@ class Draft:
 class Asked:
     """A call with its drafts. It could be carried out from `since` on, until it was `told` about.
 
-    `ids` are all that it goes by: clients make up ids when they repeat a call.
+    `ids` are all that it goes by: clients make up ids when they repeat a call. `cut` where the client left
+    it out of what it repeats.
     """
 
     call: Call
@@ -70,6 +71,7 @@ class Asked:
     told: float | None = None
     response: Draft | None = None
     shown: bool = False  # by the front
+    cut: bool = False
     ids: set[str] = field(default_factory=set)
 
     def goes_by(self, call_id: str | None) -> bool:

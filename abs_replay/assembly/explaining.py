@@ -63,6 +63,8 @@ def _repeats(placed: Placed) -> str:
     """Say what of a request's history was known."""
     if placed.retry:
         return "the same request again"
+    if placed.resumed:
+        return "it goes on from the answer before, which was cut short"
     parts = [f"{_messages(placed.repeated)} told before, dropped"] if placed.repeated > 0 else []
     if placed.segment:
         parts.append(f"its history is {placed.segment}")

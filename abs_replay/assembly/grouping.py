@@ -112,7 +112,7 @@ def _home_of_turn(agents: Sequence[Conversation], one: Seen, running: set[int]) 
 
 
 def _thread_fit(conversation: Conversation, one: Seen) -> float:
-    found = best(conversation.threads.get(Role.LLM, []), one.messages, one.retried)
+    found = best(conversation.threads.get(Role.LLM, []), one.messages, one.retried, one.begun)
     return found[1].shared + found[1].quality / 10 if found else 0.0
 
 

@@ -105,8 +105,8 @@ class Known:
             return self._keyed_place(self._keyed.get(one.key, ()), one)
         if one.onward:
             return self._traced_place(one)
-        found = self._standing(one) or self._compared(one) or self._cut(one)
-        return found or self._traced_place(one)
+        found = self._standing(one) or self._compared(one) or self._standing(one, keyed=True)
+        return found or self._cut(one) or self._compacted(one) or self._traced_place(one)
 
     def _traced_place(self, one: Seen) -> Place | None:
         home = self._traced.get(one.trace_id) if one.trace_id and (one.part or not one.key) else None
@@ -120,20 +120,21 @@ class Known:
         found = _longest(homes, one) or _left(homes, one) or _tailed(_places(homes), one)
         return found or (Place(homes[-1], Thread()) if homes else self._traced_place(one))
 
-    def _standing(self, one: Seen) -> Place | None:
-        """Find the thread with the longest history that this one's begins with."""
+    def _standing(self, one: Seen, keyed: bool = False) -> Place | None:
+        """Find the thread with the longest history that this one's begins with, among those that an id
+        names, or the others: a client may stop to bear an id."""
         lines = self._pool.line(one.messages)
         if not lines:
             return None
         self._line = one.messages, lines[-1]
-        again = self._asked if one.retried else self._failed
-        found = _fitting(again.get(lines[-1]), one)
+        again = self._asked if one.retried or one.begun else self._failed
+        found = _fitting(again.get(lines[-1]), one, keyed)
         if found:
             return found
         for place in range(len(lines) - 1, -1, -1):
             tables = (self._asked, self._replied) if place < len(lines) - 1 else (self._replied,)
             for table in tables:
-                found = _fitting(table.get(lines[place]), one)
+                found = _fitting(table.get(lines[place]), one, keyed)
                 if found:
                     return found
         return None
@@ -153,6 +154,15 @@ class Known:
                 return _tailed(islice(reversed(near.values()), _NEAR), one)
         return None
 
+    def _compacted(self, one: Seen) -> Place | None:
+        """Find the conversation whose user's words a vendor's summary left standing, which alone tie it."""
+        if not (one.turn and one.turn.compacted and len(one.messages) > 1):
+            return None
+        old = set(map(self._pool.mark, one.messages[:-1]))
+        near = reversed(self._begun.get(opening(one.messages), ())[-_MOST:])
+        home = next((c for c in near if not c.key and old <= c.known.get(self.front, set())), None)
+        return Place(home, Thread()) if home else None
+
 
 def _behind(parent: Place, answered: float, one: Seen) -> Place:
     """Say how a request stands to the answer that it names: behind it, or beside what came behind it."""
@@ -161,17 +171,18 @@ def _behind(parent: Place, answered: float, one: Seen) -> Place:
     after = next((i for i, asking in enumerate(thread.log) if asking.made_at > answered), None)
     if after is None:
         return Place(parent.home, thread, Fit(0, EXACT, 0, segment="compacted" if turn.compacted else None))
-    tail = thread.asked[-len(one.messages) :] if one.messages else ()
-    if (thread.failed or one.retried) and thread.parent == turn.parent_id and tail == one.messages:
+    if thread.parent == turn.parent_id and thread.is_tried_again(one.messages, one.retried):
         return Place(parent.home, thread, Fit(0, EXACT, 0, again=True))
     return Place(parent.home, thread, leaving=Leaving(0, after))
 
 
-def _fitting(standing: dict[int, Place] | None, one: Seen) -> Place | None:
+def _fitting(standing: dict[int, Place] | None, one: Seen, keyed: bool) -> Place | None:
     """Choose among threads that stand at one place: the newest that fits best."""
     best: Place | None = None
     for place in islice(reversed((standing or {}).values()), _NEAR):
-        fit = None if place.home.key else place.thread.fit(one.messages, one.retried)
+        if bool(place.home.key) is not keyed:
+            continue
+        fit = _fit(place, one)
         if fit and (best is None or best.fit is None or fit > best.fit):
             best = Place(place.home, place.thread, fit)
         if best and best.fit and best.fit.quality == EXACT:
@@ -186,8 +197,12 @@ def _places(homes: Iterable[Conversation]) -> list[Place]:
     ]
 
 
+def _fit(place: Place, one: Seen) -> Fit | None:
+    return place.thread.fit(one.messages, one.retried, one.begun)
+
+
 def _longest(homes: Iterable[Conversation], one: Seen) -> Place | None:
-    fits = [(fit, place) for place in _places(homes) if (fit := place.thread.fit(one.messages, one.retried))]
+    fits = [(fit, place) for place in _places(homes) if (fit := _fit(place, one))]
     found = max(fits, key=lambda pair: pair[0], default=None)
     return Place(found[1].home, found[1].thread, found[0]) if found else None
 
@@ -199,6 +214,7 @@ def _left(homes: Iterable[Conversation], one: Seen) -> Place | None:
 
 
 def _tailed(places: Iterable[Place], one: Seen) -> Place | None:
-    fits = [(fit, place) for place in places if (fit := place.thread.tail(one.messages))]
+    compacted = bool(one.turn and one.turn.compacted)
+    fits = [(fit, place) for place in places if (fit := place.thread.tail(one.messages, compacted))]
     found = max(fits, key=lambda pair: pair[0].shared, default=None)
     return Place(found[1].home, found[1].thread, found[0]) if found else None

@@ -10,6 +10,8 @@ from abs_replay.assembly.threads import passes_on, says_the_same
 from abs_replay.decoders import Call, Message, Served
 from abs_replay.trace import Source, Usage, Visibility
 
+_REPEATED = "a request's history repeats it"
+
 
 class Ledger:
     """Steps and calls, in the order in which they were told."""
@@ -52,7 +54,7 @@ class Ledger:
         known = self._known(call, seen, shown, history or again)
         if known:
             known.shown = known.shown or shown
-            what = "a request's history repeats it" if history else f"{seen.exchange.channel} shows it too"
+            what = _REPEATED if history else f"{seen.exchange.channel} shows it too"
             known.draft.show((source,), what)
             return known.draft, False
         draft = Draft("assistant", "calls", time, call.name, None, call.arguments, call.call_id, group=group)
@@ -60,18 +62,20 @@ class Ledger:
         self.asked.append(Asked(call, draft, seen.start, shown=shown))
         return self.add(draft, (source,), what), True
 
-    def served(self, part: Served, seen: Seen, time: float) -> list[Draft]:
+    def served(self, part: Served, seen: Seen, time: float, history: bool = False) -> list[Draft]:
         """Tell a call that the answering side carried out itself, and its result if that was seen."""
-        draft, new = self.call(part.call, seen, time, again=True)
+        draft, new = self.call(part.call, seen, time, history=history, again=True)
         asked = next(one for one in reversed(self.asked) if one.draft is draft)
         asked.told = asked.told or time
-        made, sources = [draft] if new else [], (Source(seen.answered_by, part.at),)
+        made = [draft] if new else []
+        sources = (Source(seen.exchange.id if history else seen.answered_by, part.at),)
         if asked.response and part.answered:
-            asked.response.show(sources, "a reply holds it again")
+            asked.response.show(sources, _REPEATED if history else "a reply holds it again")
         elif part.answered:
             result = Draft("tool", "responds", time, part.call.name, part.content, call_id=part.call.call_id)
             result.error, asked.response = part.error, result
-            made.append(self.add(result, sources, "the reply holds the call's result"))
+            why = "a request's history shows it" if history else "the reply holds the call's result"
+            made.append(self.add(result, sources, why))
         return made
 
     def _known(self, call: Call, seen: Seen, shown: bool, history: bool) -> Asked | None:
@@ -101,11 +105,31 @@ class Ledger:
         by = "" if found.call.call_id == call.call_id else ", by another id"
         found.draft.notes.append(Note("echo", seen.exchange.id, call.at, f"the next request repeats it{by}"))
 
+    def cut(self, call: Call, seen: Seen) -> None:
+        """Note that a client left a call out of what it repeats: what answers the same call later does
+        not answer this one."""
+        for asked in self.asked:
+            if asked.told is None and asked.goes_by(call.call_id) and asked.response is None:
+                asked.told, asked.cut = seen.start, True
+                text = "the next request leaves the call out"
+                asked.draft.notes.append(Note("echo", seen.exchange.id, "request", text))
+
+    def made_again(self) -> list[Asked]:
+        """Give the calls that a client left out, that nothing answered, and that the model made again:
+        they were carried out then, and are one call for whoever counts calls."""
+        return [
+            asked
+            for place, asked in enumerate(self.asked)
+            if asked.cut
+            and asked.response is None
+            and any(says_the_same(asked.call, later.call) for later in self.asked[place + 1 :])
+        ]
+
     def told(self, message: Message, seen: Seen, known_only: bool = False) -> None:
         """Tell what a tool answered, as a later request repeats it."""
         asked, sources = self._answered(message), seen.sources(message)
         if asked and asked.response:
-            asked.response.show(sources, "a request's history repeats it")
+            asked.response.show(sources, _REPEATED)
             return
         if asked is None and known_only:
             return

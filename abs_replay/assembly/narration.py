@@ -5,29 +5,19 @@ unless the agent passed them on: then they are one step with both sources. Calls
 answered are shown in either case: an author writes about them. Thoughts are internal always.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 from abs_replay import exact_json
 from abs_replay.assembly.conversations import Conversation, Placed
 from abs_replay.assembly.drafts import Draft, Moment, Note, moments
-from abs_replay.assembly.ledger import Ledger, added
+from abs_replay.assembly.ledger import Ledger
+from abs_replay.assembly.replies import Attempt, Replies, parts_of, shown_by
 from abs_replay.assembly.sightings import Seen
-from abs_replay.assembly.threads import holds, plain
-from abs_replay.decoders import Call, Message, Part, Said, Served, Thought, Turn
+from abs_replay.assembly.threads import holds, plain, same_call
+from abs_replay.decoders import Call, Message, Said, Served, Thought
 from abs_replay.exact_json import Json
 from abs_replay.exchange import Role
-from abs_replay.trace import Source, Visibility
-
-type _Thread = tuple[Role, int]
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """What the last request of a thread came to, and the attempts before that failed."""
-
-    seen: Seen
-    made: list[Draft] = field(default_factory=list)
-    failed: list[Note] = field(default_factory=list)
+from abs_replay.trace import Visibility
 
 
 class Narrator:
@@ -36,7 +26,7 @@ class Narrator:
     def __init__(self, conversation: Conversation) -> None:
         self.front = conversation.front
         self.ledger = Ledger()
-        self._attempts: dict[_Thread, _Attempt] = {}
+        self._replies = Replies(self.ledger)
         self._nested: set[int] = set()
         self._systems: list[Json] = []
         self._marked: set[int] = set()  # turns whose segment's first step is told
@@ -49,7 +39,7 @@ class Narrator:
             if not moment.reply:
                 self._hidden(placed)
         elif moment.reply:
-            self._answer(placed, moment.time, Visibility.USER)
+            self._replies.tell(placed, moment.time, Visibility.USER)
         else:
             self._request(placed)
         if placed.segment and id(placed) not in self._marked and len(self.ledger.drafts) > told:
@@ -73,7 +63,10 @@ class Narrator:
         self._begin(placed)
         for message in placed.prelude:
             self._prompted(message, seen, "the request says it in place of the history before")
-        for message in placed.fresh:
+        for message, aside in _news(placed):
+            if aside:
+                self._aside(message, placed)
+                continue
             match message.role:
                 case "user":
                     draft = Draft("user", "says", seen.start, content=message.content)
@@ -81,20 +74,51 @@ class Narrator:
                 case "tool":
                     self.ledger.told(message, seen)
                 case "assistant":
-                    self._imported(message, seen)
+                    self._imported(message, placed)
 
     def _begin(self, placed: Placed) -> None:
+        """Tell what stands before the new messages."""
         if placed.retry:
-            self._forget(placed)
-        self._system(placed)
+            self._replies.forget(placed)
+        for place, message in placed.asides:
+            if place <= 0 and message.role == "system":
+                self._system(message, placed.seen)
         self._echoed(placed)
 
-    def _imported(self, message: Message, seen: Seen) -> None:
+    def _aside(self, message: Message, placed: Placed) -> None:
+        """Tell what stands between messages: a system message, or what the model's own side did."""
+        if message.role == "system":
+            self._system(message, placed.seen)
+        else:
+            self._imported(message, placed)
+
+    def _imported(self, message: Message, placed: Placed) -> None:
         """Tell an assistant's message that only a later request's history shows."""
-        if plain(message.content) is not None:
-            draft = Draft("assistant", "responds", seen.start, content=message.content)
-            self.ledger.add(draft, seen.sources(message), "only the request's history shows it")
-        self._calls(message.calls, seen, seen.start, shown=True, history=True)
+        seen, parts = placed.seen, parts_of(message)
+        group = self.ledger.group() if len(message.calls) > 1 else None
+        for part in parts:
+            match part:
+                case Said():
+                    self._remembered(part, message, seen)
+                case Thought():
+                    self._remembered_thought(part, message, placed)
+                case Call():
+                    self.ledger.call(part, seen, seen.start, group, shown=True, history=True)
+                case Served():
+                    self.ledger.served(part, seen, seen.start, history=True)
+
+    def _remembered(self, part: Said, message: Message, seen: Seen) -> None:
+        if plain(part.content) is not None:
+            draft = Draft("assistant", "responds", seen.start, content=part.content)
+            self.ledger.add(draft, shown_by(part, message, seen), "only the request's history shows it")
+
+    def _remembered_thought(self, part: Thought, message: Message, placed: Placed) -> None:
+        """Tell a thought of a history from before; later, clients repeat those of replies anywhere."""
+        if placed.opens and not placed.segment:
+            draft = Draft("assistant", "thinks", placed.seen.start, content=part.text)
+            draft.visibility = Visibility.INTERNAL
+            sources = shown_by(part, message, placed.seen)
+            self.ledger.add(draft, sources, "only the request's history shows it")
 
     # -- behind an agent ------------------------------------------------------
 
@@ -103,14 +127,18 @@ class Narrator:
         seen = placed.seen
         self._begin(placed)
         last = len(placed.fresh) - 1
-        for index, message in enumerate(placed.fresh):
-            if message.role == "user":
+        for index, (message, aside) in enumerate(_news(placed)):
+            if aside:
+                last += 1
+                if message.role == "system":
+                    self._system(message, seen)
+            elif message.role == "user":
                 self._prompt(message, seen, last=index == last)
             elif message.role == "tool":
                 self.ledger.told(message, seen, known_only=placed.opens)
             elif message.role == "assistant" and not placed.opens:
-                self._calls(message.calls, seen, seen.start, shown=False, history=True)
-        self._answer(placed, seen.end, Visibility.INTERNAL)
+                self._calls(message.calls, seen)
+        self._replies.tell(placed, seen.end, Visibility.INTERNAL)
 
     def _prompt(self, message: Message, seen: Seen, last: bool) -> None:
         """Find the user's words in a prompt; a prompt of the agent's own is internal."""
@@ -121,6 +149,12 @@ class Narrator:
         if last:
             self._prompted(message, seen, "the agent's own prompt")
 
+    def _calls(self, calls: tuple[Call, ...], seen: Seen) -> None:
+        """Tell calls that a request's history shows."""
+        group = self.ledger.group() if len(calls) > 1 else None
+        for call in calls:
+            self.ledger.call(call, seen, seen.start, group, history=True)
+
     # -- both -----------------------------------------------------------------
 
     def _prompted(self, message: Message, seen: Seen, why: str) -> None:
@@ -128,135 +162,55 @@ class Narrator:
         prompt.visibility = Visibility.INTERNAL
         self.ledger.add(prompt, seen.sources(message), why)
 
-    def _system(self, placed: Placed) -> None:
-        """Tell a system prompt where it is new to the conversation."""
-        for message in placed.seen.systems:
-            if not any(exact_json.equal(message.content, old) for old in self._systems):
-                self._systems.append(message.content)
-                draft = Draft("system", "says", placed.seen.start, content=message.content)
-                self.ledger.add(draft, placed.seen.sources(message), "the request brings it")
+    def _system(self, message: Message, seen: Seen) -> None:
+        """Tell a system message where it is new to the conversation."""
+        if not any(exact_json.equal(message.content, old) for old in self._systems):
+            self._systems.append(message.content)
+            draft = Draft("system", "says", seen.start, content=message.content)
+            self.ledger.add(draft, seen.sources(message), "the request brings it")
 
     def _echoed(self, placed: Placed) -> None:
-        """Learn from an echo the ids that a client made up, and the calls that it added."""
-        seen = placed.seen
-        before = self._attempts.get((seen.role, placed.thread))
+        """Learn from an echo the ids that a client made up, and the calls that it added or left out."""
+        seen, before = placed.seen, self._replies.before(placed)
         for message in placed.echoes:
             for call in message.calls:
                 self.ledger.echoed(call, seen)
             if message.role == "tool":
                 self.ledger.told(message, seen)
             elif before and not message.calls:
-                self._noted(message, seen, before.made)
-
-    @staticmethod
-    def _noted(message: Message, seen: Seen, made: list[Draft]) -> None:
-        said = next((draft for draft in made if draft.action == "responds"), None)
-        if said:
-            same = exact_json.equal(plain(said.content), plain(message.content))
-            how = "the next request repeats it" if same else "the next request repeats it, edited"
-            said.notes.append(Note("echo", seen.exchange.id, message.at, how))
-
-    def _answer(self, placed: Placed, time: float, visibility: Visibility) -> None:
-        """Tell what came back, or that nothing did."""
-        seen, turn = placed.seen, placed.seen.turn
-        assert turn is not None
-        before = self._attempts.get((seen.role, placed.thread))
-        attempt = _Attempt(seen, failed=before.failed if before and placed.retry else [])
-        self._attempts[seen.role, placed.thread] = attempt
-        if turn.reply and not _is_void(turn):
-            attempt.made = self._reply(placed, turn.reply, visibility, time)
-        if turn.error and not attempt.made:
-            attempt.made = [self._failure(placed, visibility)]
-        if attempt.made and attempt.failed:
-            first = next((draft for draft in attempt.made if draft.action != "thinks"), attempt.made[0])
-            first.notes += attempt.failed
-            first.retries = len(attempt.failed)
-        if visibility is Visibility.USER:
-            for draft in attempt.made:
-                if draft.action == "responds" and draft.actor == "assistant":
-                    self.ledger.absorb(draft, seen)
-
-    def _reply(self, placed: Placed, reply: Message, visibility: Visibility, time: float) -> list[Draft]:
-        """Tell a reply, part by part. Usage stands on the first step of it that is no thought."""
-        seen, turn = placed.seen, placed.seen.turn
-        assert turn is not None
-        shown = visibility is Visibility.USER
-        parts = reply.parts or _parts(reply)
-        group = self.ledger.group() if sum(isinstance(part, Call) for part in parts) > 1 else None
-        made: list[Draft] = []
-        known: list[Draft] = []
-        for part in parts:
-            match part:
-                case Said() | Thought():
-                    made.append(self._said(part, seen, time, visibility, reply))
-                case Call():
-                    draft, new = self.ledger.call(part, seen, time, group, shown)
-                    (made if new else known).append(draft)
-                case Served():
-                    made += self.ledger.served(part, seen, time)
-        for draft in made:
-            if draft.actor == "assistant":
-                draft.model = draft.model or turn.model
-        said = next((draft for draft in made if draft.action != "thinks"), None)
-        if said or made:
-            first = said or made[0]
-            first.error = first.error or turn.error
-        for draft in [*([said] if said else []), *made, *known][:1]:
-            draft.usage = added(draft.usage, turn.usage)
-        return made
-
-    def _said(
-        self, part: Said | Thought, seen: Seen, time: float, visibility: Visibility, reply: Message
-    ) -> Draft:
-        sources = tuple(Source(one.exchange, part.at or one.at) for one in seen.sources(reply)[:1])
-        sources += seen.sources(reply)[1:]
-        if isinstance(part, Thought):
-            draft = Draft("assistant", "thinks", time, content=part.text, began=seen.start)
-            draft.visibility = Visibility.INTERNAL
-            return self.ledger.add(draft, sources, "the reply shows what the model thought")
-        draft = Draft("assistant", "responds", time, content=part.content, began=seen.start)
-        draft.visibility = visibility
-        return self.ledger.add(draft, sources, "the reply says it")
-
-    def _calls(
-        self, calls: tuple[Call, ...], seen: Seen, time: float, shown: bool, history: bool = False
-    ) -> None:
-        """Tell calls that a request's history shows."""
-        group = self.ledger.group() if len(calls) > 1 else None
-        for call in calls:
-            self.ledger.call(call, seen, time, group, shown, history)
-
-    def _failure(self, placed: Placed, visibility: Visibility) -> Draft:
-        """Tell that no reply came. It is nobody's words, so no behavior can take it for an answer."""
-        seen, turn = placed.seen, placed.seen.turn
-        assert turn is not None
-        draft = Draft(
-            "system", "fails", seen.end, str(seen.exchange.channel), began=seen.start, error=turn.error
-        )
-        draft.visibility = visibility
-        return self.ledger.add(draft, (Source(seen.exchange.id, "response"),), "no answer came")
-
-    def _forget(self, placed: Placed) -> None:
-        """Drop what a failed attempt said, now that it is tried again."""
-        attempt = self._attempts.get((placed.seen.role, placed.thread))
-        if attempt is None:
-            return
-        self.ledger.drop(attempt.made)
-        turn = attempt.seen.turn
-        why = (turn and turn.error) or "its client says that it asks again"
-        attempt.failed.append(
-            Note("retry", attempt.seen.exchange.id, "response", f"{why}; it was tried again")
-        )
-        attempt.made = []
+                _noted(message, seen, before.made)
+        if before:
+            for call in _left_out(before, placed):
+                self.ledger.cut(call, seen)
 
 
-def _parts(reply: Message) -> tuple[Part, ...]:
-    """Give the parts of a plain message: its words, then its calls."""
-    said = () if plain(reply.content) is None and reply.calls else (Said(reply.content, reply.at),)
-    return (*said, *reply.calls)
+def _news(placed: Placed) -> Iterator[tuple[Message, bool]]:
+    """Give what is new in order, and whether it is an aside. Those before the first message are told
+    before, or were in the reply that is repeated; where a conversation opens, there is none."""
+    first = 0 if placed.opens and not placed.repeated and not placed.echoes else 1
+    asides = [(place, one) for place, one in placed.asides if place >= (first if one.role != "system" else 1)]
+    asides.reverse()
+    for index, message in enumerate(placed.fresh):
+        while asides and asides[-1][0] <= index:
+            yield asides.pop()[1], True
+        yield message, False
+    yield from ((message, True) for _, message in reversed(asides))
 
 
-def _is_void(turn: Turn) -> bool:
-    """Say whether a reply broke off before it said anything."""
-    reply = turn.reply
-    return bool(turn.error and reply and plain(reply.content) is None and not reply.calls and not reply.parts)
+def _left_out(before: Attempt, placed: Placed) -> list[Call]:
+    """Give the calls of the reply that a client left out of its echo, where it kept others."""
+    reply = before.seen.turn.reply if before.seen.turn else None
+    if reply is None or len(reply.calls) < 2:
+        return []
+    kept = [call for message in (*placed.echoes, *placed.fresh) for call in message.calls]
+    told = {message.call_id for message in placed.fresh if message.role == "tool"} - {None}
+    gone = [c for c in reply.calls if c.call_id not in told and not any(same_call(c, one) for one in kept)]
+    return gone if len(gone) < len(reply.calls) else []
+
+
+def _noted(message: Message, seen: Seen, made: list[Draft]) -> None:
+    said = next((draft for draft in made if draft.action == "responds"), None)
+    if said:
+        same = exact_json.equal(plain(said.content), plain(message.content))
+        how = "the next request repeats it" if same else "the next request repeats it, edited"
+        said.notes.append(Note("echo", seen.exchange.id, message.at, how))

@@ -1,6 +1,6 @@
 """An exchange as assembly sees it: what it says, when, and which ids it bears. Its bytes are let go."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from abs_replay.assembly.keys import ConversationKey, trace_id
@@ -9,6 +9,8 @@ from abs_replay.assembly.pool import Pool
 from abs_replay.decoders import Decoded, Message, Served, Thought, Turn
 from abs_replay.exchange import Body, Exchange, Request, Response, Role, header
 from abs_replay.trace import Source
+
+type Aside = tuple[int, Message]
 
 _NOWHERE: Mapping[int, tuple[Source, ...]] = {}
 _NO_BODY = Body()
@@ -24,6 +26,10 @@ class Seen:
     What is told in other exchanges too (a poll's answer, a post that was listed) has its sources
     `elsewhere`, by the message's place in memory, and those exchanges are `others`. `part` names
     what of the exchange this is, where it holds several things.
+
+    `messages` are what histories are compared by. `asides` is what stands between them: system messages,
+    and messages that only think or show what the model's own side did, which clients drop and repeat as
+    they like; each with how many of `messages` stand before it.
     """
 
     exchange: Exchange
@@ -35,7 +41,7 @@ class Seen:
     key: str | None
     trace_id: str | None
     retried: bool
-    systems: tuple[Message, ...] = ()
+    asides: tuple[Aside, ...] = ()
     onward: bool = False
     elsewhere: Mapping[int, tuple[Source, ...]] = field(default_factory=dict)
     others: tuple[Exchange, ...] = ()
@@ -44,6 +50,11 @@ class Seen:
     @property
     def turn(self) -> Turn | None:
         return self.decoded.turn
+
+    @property
+    def begun(self) -> str | None:
+        """The words that the request gave its reply to begin with."""
+        return self.decoded.turn.begun if self.decoded.turn else None
 
     @property
     def role(self) -> Role:
@@ -73,7 +84,7 @@ def seen(exchange: Exchange, decoded: Decoded, pool: Pool, by: ConversationKey |
     start = exchange.started_at * 1000
     chunks = exchange.response.body.chunks if exchange.response else ()
     took = chunks[-1].at_ms if chunks else exchange.ended_ms or 0.0
-    history = tuple(map(pool.keep, decoded.turn.history)) if decoded.turn else ()
+    messages, asides = heard(map(pool.keep, decoded.turn.history)) if decoded.turn else ((), ())
     plain = decoded.protocol == "rest"
     headers = exchange.request.headers
     configured = by.of(exchange) if by else None
@@ -82,13 +93,13 @@ def seen(exchange: Exchange, decoded: Decoded, pool: Pool, by: ConversationKey |
         _without_history(decoded),
         start,
         start + max(took, 0.0),
-        messages=spoken(history),
+        messages=messages,
         uses=tuple(Use(use, exchange.channel.name, plain) for use in decoded.uses),
         key=header(headers, "x-abs-session") or configured or (decoded.session if decoded.turn else None),
         trace_id=trace_id(headers),
         # OpenAI's and Anthropic's SDKs count their attempts in this header.
         retried=(header(headers, "x-stainless-retry-count") or "0") not in ("0", ""),
-        systems=tuple(message for message in history if message.role == "system"),
+        asides=asides,
         onward=bool(decoded.turn and decoded.turn.parent_id),
         elsewhere=_NOWHERE,
     )
@@ -112,11 +123,18 @@ def _without_history(decoded: Decoded) -> Decoded:
     return replace(decoded, turn=replace(decoded.turn, history=()))
 
 
-def spoken(history: Sequence[Message]) -> tuple[Message, ...]:
-    """Give a history without its system messages, unless there are no others, and without messages
-    that only think or show what the model's own side did: clients drop and repeat those as they like."""
-    said = tuple(m for m in history if m.role != "system" and not (m.parts and _is_quiet(m)))
-    return said or tuple(history)
+def heard(history: Iterable[Message]) -> tuple[tuple[Message, ...], tuple[Aside, ...]]:
+    """Part a history into what it is compared by, and what stands between; asides alone are compared."""
+    said: list[Message] = []
+    asides: list[Aside] = []
+    for message in history:
+        if message.role == "system" or (message.parts and _is_quiet(message)):
+            asides.append((len(said), message))
+        else:
+            said.append(message)
+    if not said:
+        return tuple(message for _, message in asides), tuple(a for a in asides if a[1].role == "system")
+    return tuple(said), tuple(asides)
 
 
 def _is_quiet(message: Message) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from abs_replay.assembly.pairing import Use, agreement
 from abs_replay.assembly.pool import Pool
-from abs_replay.assembly.sightings import Seen, spoken
+from abs_replay.assembly.sightings import Seen, heard
 from abs_replay.assembly.threads import mark, plain
 from abs_replay.decoders import Call, Message, Span, Turn
 from abs_replay.exchange import Channel, Role
@@ -106,9 +106,9 @@ def _turn(seen: _Work, span: Span, turn: Turn, one: Seen, pool: Pool) -> None:
     start, end = _times(span)
     number = seen.turn(turn, start, end)
     if number is None:
-        history = tuple(map(pool.keep, turn.history))
-        made = _sighting(one, span, Role.LLM, replace(turn, history=()), spoken(history))
-        seen.add(replace(made, systems=tuple(m for m in history if m.role == "system")))
+        messages, asides = heard(map(pool.keep, turn.history))
+        made = _sighting(one, span, Role.LLM, replace(turn, history=()), messages)
+        seen.add(replace(made, asides=asides))
         return
     known = seen.all[number]
     reply = known.turn.reply if known.turn else None

@@ -21,7 +21,7 @@ from abs_replay import exact_json
 from abs_replay.decoders import Call, Message
 from abs_replay.exact_json import Json
 
-EXACT, EDITED, DROPPED = 3, 2, 1  # how an echo fits a reply, best first
+EXACT, EDITED, DROPPED, UNSEEN = 3, 2, 1, 0  # how an echo fits a reply, best first; no reply was seen
 
 
 def plain(content: Json) -> Json:
@@ -29,6 +29,12 @@ def plain(content: Json) -> Json:
     if isinstance(content, str):
         return content.strip() or None
     return content
+
+
+def _words(content: Json) -> Json:
+    """Give an assistant's content as it compares: blanks apart. Texts that a thought or a call stood
+    between are joined by nothing where a client drops that, and by a line break elsewhere."""
+    return "".join(content.split()) or None if isinstance(content, str) else content
 
 
 def passes_on(text: Json, part: Json) -> bool:
@@ -68,7 +74,7 @@ def echo(reply: Message, message: Message) -> int:
     if reply.calls or message.calls:
         known = any(same_call(left, right) for left in reply.calls for right in message.calls)
     else:
-        known = exact_json.equal(plain(reply.content), plain(message.content))
+        known = exact_json.equal(_words(reply.content), _words(message.content))
     return EXACT if known else EDITED
 
 
@@ -91,7 +97,7 @@ def mark(message: Message) -> int:
         return hash((message.role, tuple(map(_called, message.calls))))
     if message.role == "tool" and message.call_id:
         return hash((message.role, message.call_id))
-    content = plain(message.content)
+    content = (_words if message.role == "assistant" else plain)(message.content)
     # As text, 1 and true differ.
     return hash((message.role, content if isinstance(content, str) else (repr(content),)))
 
@@ -105,9 +111,10 @@ class Fit:
     """How messages continue a thread: how many they share, and how well the reply is repeated.
 
     What is new starts at `start`; `echoes` are the messages that repeat the reply; `again` where the
-    whole is a retry. `segment` says what became of the history, where it does not go on (`Step.segment`);
-    `prelude` is then what stands before, in place of what was said. `onward` where the messages are all
-    new, since the other side keeps the old.
+    whole is a retry, `resumed` where the answer before was cut short, and is gone on from. `segment` says
+    what became of the history, where it does not go on (`Step.segment`); `prelude` is then what stands
+    before, in place of what was said. `onward` where the messages are all new, since the other side keeps
+    the old.
     """
 
     shared: int
@@ -115,6 +122,7 @@ class Fit:
     start: int = field(compare=False)
     echoes: tuple[Message, ...] = field(compare=False, default=())
     again: bool = field(compare=False, default=False)
+    resumed: bool = field(compare=False, default=False)
     segment: str | None = field(compare=False, default=None)
     prelude: tuple[Message, ...] = field(compare=False, default=())
     onward: bool = field(compare=False, default=False)
@@ -155,11 +163,12 @@ class Thread:
     parent: str | None = None
     shortened: bool = False
 
-    def fit(self, messages: Sequence[Message], retried: bool = False) -> Fit | None:
+    def fit(self, messages: Sequence[Message], retried: bool = False, begun: str | None = None) -> Fit | None:
         """Say how messages continue this thread, or None where they do not.
 
-        The very same request again is a retry if the one before failed, or says that it is one;
-        else it opens another conversation.
+        The very same request again is a retry if the one before failed, or says that it is one; it goes
+        on from the answer if it gives that as what the reply has `begun` with; else it opens another
+        conversation.
         """
         length = len(self.asked)
         if not messages or not self.asked or not same(self.asked[0], messages[0]):
@@ -171,8 +180,18 @@ class Thread:
         if not alike:
             return self._without_calls(messages)
         if len(messages) == length:
-            return Fit(length, EXACT, length, again=True) if self.failed or retried else None
-        return self._with_echo(messages[length:]) if self.reply else Fit(length, EXACT, length)
+            return self._asked_again(retried, begun)
+        if self.reply:
+            return self._with_echo(messages[length:])
+        return Fit(length, UNSEEN if messages[length].role == "assistant" else EXACT, length)
+
+    def _asked_again(self, retried: bool, begun: str | None) -> Fit | None:
+        length, reply = len(self.asked), self.reply
+        if self.failed or retried:
+            return Fit(length, EXACT, length, again=True)
+        if begun and reply and not reply.calls and _words(reply.content) == _words(begun):
+            return Fit(length, EXACT, length, resumed=True)
+        return None
 
     def _with_echo(self, behind: Sequence[Message]) -> Fit:
         """Find the reply in what stands behind the old request, up to the user's next words.
@@ -201,6 +220,11 @@ class Thread:
             return Fit(len(words), DROPPED, len(words))
         return None
 
+    def is_tried_again(self, messages: Sequence[Message], retried: bool) -> bool:
+        """Say whether the very messages that the last request brought come once more, since that failed."""
+        asked = self.asked[-len(messages) :] if messages else ()
+        return (self.failed or retried) and asked == tuple(messages)
+
     def leaves(self, messages: Sequence[Message]) -> Leaving | None:
         """Say where messages leave this thread, or None where they do not, or before any answer."""
         shared = sum(1 for _ in takewhile(lambda pair: same(*pair), zip(self.asked, messages, strict=False)))
@@ -209,9 +233,11 @@ class Thread:
             number -= 1
         return Leaving(shared, number) if number else None
 
-    def tail(self, messages: Sequence[Message]) -> Fit | None:
-        """Say how messages that begin otherwise go on from this thread's end."""
-        place = next((i for i in range(len(messages) - 1, -1, -1) if self._ends(messages, i)), None)
+    def tail(self, messages: Sequence[Message], compacted: bool = False) -> Fit | None:
+        """Say how messages that begin otherwise go on from this thread's end; they may begin with the
+        reply itself where the vendor `compacted` what was before."""
+        places = range(len(messages) - 1, -1, -1)
+        place = next((i for i in places if self._ends(messages, i, compacted)), None)
         if place is None:
             return None
         pairs = zip(reversed(self.asked), reversed(messages[:place]), strict=False)
@@ -222,12 +248,14 @@ class Thread:
         fit = Fit(place - begin, EXACT, start, tuple(messages[place:start]))
         return replace(fit, segment=segment, prelude=tuple(messages[:begin]))
 
-    def _ends(self, messages: Sequence[Message], place: int) -> bool:
+    def _ends(self, messages: Sequence[Message], place: int, compacted: bool) -> bool:
         """Say whether the reply stands at a place, surely: behind what it answered, or by its calls' ids."""
         reply, message = self.reply, messages[place]
         if reply is None or message.role != "assistant" or echo(reply, message) != EXACT:
             return False
         if place and self.asked and same(self.asked[-1], messages[place - 1]):
+            return True
+        if compacted and not place:
             return True
         told = {call.call_id: call for call in reply.calls if call.call_id}
         return any(c.call_id in told and says_the_same(told[c.call_id], c) for c in message.calls)
@@ -246,8 +274,8 @@ class Thread:
 
 
 def best(
-    threads: Sequence[Thread], messages: Sequence[Message], retried: bool = False
+    threads: Sequence[Thread], messages: Sequence[Message], retried: bool = False, begun: str | None = None
 ) -> tuple[Thread, Fit] | None:
     """Give the thread with the longest common history, the newest among equals."""
-    fitting = [(t, fit) for t in threads if (fit := t.fit(messages, retried))]
+    fitting = [(t, fit) for t in threads if (fit := t.fit(messages, retried, begun))]
     return max(reversed(fitting), key=lambda pair: pair[1], default=None)

@@ -15,7 +15,7 @@ from abs_replay.assembly.ledger import Ledger
 from abs_replay.assembly.pairing import Use, agreement, carried, same_use, scalars
 from abs_replay.assembly.sightings import Seen
 from abs_replay.decoders import Call
-from abs_replay.trace import Source
+from abs_replay.trace import Source, Visibility
 
 _MIN_ID = 2  # letters of a value in an answer that a later path may repeat by more than chance
 
@@ -47,6 +47,8 @@ def carry_out(conversation: Conversation, ledger: Ledger) -> None:
     for one in served:
         if one.uses:
             _answer(ledger, one)
+    for asked in ledger.made_again():
+        asked.draft.visibility = Visibility.INTERNAL
 
 
 def _find(served: list[_Served], seen: Seen, use: Use) -> _Served | None:
