@@ -59,13 +59,14 @@ def back(*exchanges: Exchange) -> tuple[Exchange, ...]:
 def without_loss(exchange: Exchange) -> Exchange:
     """An exchange without what an archive can not say."""
     response = exchange.response
-    body = response and replace(response.body, chunks=())
+    if response is not None:
+        response = replace(response, body=replace(response.body, chunks=()))
     return replace(
         exchange,
         id="",
         channel=importers.UNPLACED,
         request=replace(exchange.request, body=replace(exchange.request.body, chunks=())),
-        response=response and replace(response, body=body),
+        response=response,
     )
 
 

@@ -17,8 +17,8 @@ def table(tmp_path: Path, traces: tuple[Trace, ...], query: str) -> list[tuple[A
     path = tmp_path / "it's steps.parquet"
     path.write_bytes(render("parquet", Content(Recording("r", "n", 0.0), traces=traces)))
     with duckdb.connect() as connection:
-        steps = connection.from_parquet(str(path))
-        return steps.query("steps", query).fetchall()
+        connection.from_parquet(str(path)).create_view("steps")
+        return connection.execute(query).fetchall()
 
 
 def traces_of(name: str) -> tuple[Trace, ...]:
