@@ -537,3 +537,9 @@ def test_basic_credentials_that_are_no_base64_are_one_secret() -> None:
 def test_replacing_ends_even_where_it_would_find_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redactor_module, "_PASSES", 1)
     assert answer_of(redact(exchange(answer=KEY.encode()))).data == b"<key:1>"
+
+
+def test_a_request_that_was_never_answered_loses_its_secrets_too() -> None:
+    refused = replace(exchange(headers=(("x-api-key", "abc"),), error=f"no way to {KEY}"), response=None)
+    assert redact(refused).request.headers == (("x-api-key", "<key:1>"),)
+    assert redact(refused).error == "no way to <key:2>"
