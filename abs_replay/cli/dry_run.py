@@ -40,8 +40,11 @@ def _counted(found: "Open") -> str:
 
 def _question(question: "Question") -> dict[str, Json]:
     places = [{"session": one.session, "trace": one.trace, "at": one.at} for one in question.places]
+    from abs_replay.spec.schema_texts import OF_TYPE
+
     fields: dict[str, Json] = {
         "type": question.type,
+        "asks": OF_TYPE.get(question.type),
         "criteria": question.criteria,
         "prompt": question.prompt,
         "adapter": question.adapter,

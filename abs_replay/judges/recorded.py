@@ -26,7 +26,7 @@ from abs_replay.errors import Problem, UsageError
 from abs_replay.judgement import Answer, Question
 
 ANSWER = ("digest", "session", "trace", "at", "score", "reason", "error", "judge")
-QUESTION = ("places", "type", "criteria", "prompt", "adapter", "evidence")
+QUESTION = ("places", "type", "asks", "criteria", "prompt", "adapter", "evidence")
 
 type Settings = Mapping[str, Sequence[str]]
 type Key = str | tuple[str, str | None, str]
