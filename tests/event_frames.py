@@ -9,7 +9,7 @@ from zlib import crc32
 
 def frame(payload: object, headers: Mapping[str, str]) -> bytes:
     """Make one frame; a payload that is no bytes is written as JSON."""
-    data = payload if isinstance(payload, bytes) else json.dumps(payload, ensure_ascii=False).encode()
+    data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     head = b"".join(_header(name.encode(), value.encode()) for name, value in headers.items())
     lengths = struct.pack("!II", 16 + len(head) + len(data), len(head))
     checked = lengths + struct.pack("!I", crc32(lengths)) + head + data

@@ -43,7 +43,7 @@ def headers(case: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def body(case: dict[str, Any]) -> bytes:
     if "json" in case:
-        return json.dumps(case["json"], ensure_ascii=False).encode()
+        return json.dumps(case["json"], ensure_ascii=False).encode("utf-8", "surrogatepass")
     if "frames" in case:
         return b"".join(FRAMES[kind](*given) for kind, *given in case["frames"])
     line_end: str = case.get("line_end", "\n")

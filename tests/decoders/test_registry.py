@@ -97,11 +97,11 @@ def test_most_of_what_was_recorded_is_read_without_a_remark(recorded: list[Excha
         read.setdefault(one.protocol or "undecoded", []).append(one)
     shares = {name: share(found) for name, found in sorted(read.items())}
     print(f"\n{'format':<17}exchanges turns failed plain share  remarks")
-    for name, one in shares.items():
-        print(f"{name:<17}{one.line}")
-    understood = [one for name, one in shares.items() if name != "undecoded"]
+    for name, counted in shares.items():
+        print(f"{name:<17}{counted.line}")
+    understood = [counted for name, counted in shares.items() if name != "undecoded"]
     assert set(shares) >= set(DECODERS) - {"botpress", "chat_contract"}
-    assert sum(one.plain for one in understood) > 0.9 * sum(one.exchanges for one in understood)
+    assert sum(each.plain for each in understood) > 0.9 * sum(each.exchanges for each in understood)
 
 
 def test_the_corpus_has_a_reason_where_nothing_was_read(recorded: list[Exchange]) -> None:
