@@ -11,10 +11,10 @@ from typing import Any, Final
 from abs_replay.decoders.content_blocks import Block, answer, blocks, failed, parts
 from abs_replay.decoders.events import Call, Message, Said, Served, composed
 from abs_replay.decoders.fields import items, obj, text
+from abs_replay.decoders.histories import LONGEST, remember
 
 type Reading = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
-_MOST_REMEMBERED, _LONGEST_REMEMBERED = 8192, 4096  # messages, and characters of one
 _READ: Final[dict[tuple[str, Reading, str], tuple[Message, ...]]] = {}
 
 
@@ -144,10 +144,8 @@ def _remembered(
     if known is not None:
         return known
     told = messages(value, at, read, waiting)
-    if len(shown) <= _LONGEST_REMEMBERED and _stands_alone(shown, told):
-        if len(_READ) >= _MOST_REMEMBERED:
-            _READ.clear()
-        _READ[at, read, shown] = told
+    if len(shown) <= LONGEST and _stands_alone(shown, told):
+        remember(_READ, (at, read, shown), told)
     return told
 
 

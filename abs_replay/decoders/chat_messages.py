@@ -11,12 +11,11 @@ from typing import Any, Final
 
 from abs_replay.decoders.events import Call, Message, Part, Said, Served, Thought, composed
 from abs_replay.decoders.fields import items, obj, parse_or_none, structure, text
-from abs_replay.decoders.histories import Histories
+from abs_replay.decoders.histories import LONGEST, Histories, remember
 from abs_replay.exact_json import Json
 
 _ROLES: Final = {"developer": "system", "function": "tool", "human": "user", "ai": "assistant"}
 _TEXT_PARTS: Final = ("text", "input_text", "output_text")
-_MOST_REMEMBERED, _LONGEST_REMEMBERED = 8192, 4096  # messages, and characters of one
 _READ: Final[dict[tuple[str, str | None, str | None], tuple[Mapping[str, Any], Message]]] = {}
 _HISTORIES: Final = Histories()
 _PLAIN: Final = ("user", "assistant", "system")
@@ -51,9 +50,7 @@ def _remembered(value: Mapping[str, Any], at: str) -> Message:
         return known[1]
     read = message(value, at)
     if _is_short(said, read, value):
-        if len(_READ) >= _MOST_REMEMBERED:
-            _READ.clear()
-        _READ[key] = value, read
+        remember(_READ, key, (value, read))
     return read
 
 
@@ -63,7 +60,7 @@ def _is_short(said: str | None, read: Message, value: Mapping[str, Any]) -> bool
     given = [one for one in asked if isinstance(one, str)]
     whole = len(given) == len(asked) == len(read.calls) and not any(map(value.get, _STRUCTURES))
     thought = [part.text for part in read.parts if isinstance(part, Thought)]
-    return whole and sum(map(len, (said or "", *given, *thought))) <= _LONGEST_REMEMBERED
+    return whole and sum(map(len, (said or "", *given, *thought))) <= LONGEST
 
 
 def message(value: Mapping[str, Any], at: str) -> Message:

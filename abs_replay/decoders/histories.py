@@ -9,7 +9,16 @@ from typing import Any, Final
 
 from abs_replay.decoders.events import Message
 
+LONGEST: Final = 4096  # characters of one message; what is longer is read each time
+_MESSAGES: Final = 8192  # of which what was read is kept
 _MOST: Final = 256  # histories: so many conversations may go on side by side
+
+
+def remember[Key, Value](known: dict[Key, Value], key: Key, value: Value) -> None:
+    """Keep what was read of a message; where that is too much, all that was kept is forgotten."""
+    if len(known) >= _MESSAGES:
+        known.clear()
+    known[key] = value
 
 
 class Histories:

@@ -13,7 +13,8 @@ from typing import Any, Final
 from abs_replay.decoders import chat_messages, responses_tools
 from abs_replay.decoders.events import Call, Message, Part, Said, Served, Thought, composed
 from abs_replay.decoders.fields import items, obj, structure, text
-from abs_replay.decoders.responses_tools import LONGEST_REMEMBERED, is_call, is_hosted, is_result, key, kind
+from abs_replay.decoders.histories import LONGEST
+from abs_replay.decoders.responses_tools import is_call, is_hosted, is_result, key, kind
 
 _ROLES: Final = {"developer": "system"}
 _COMPACTED: Final = ("compaction", "compaction_summary")
@@ -187,14 +188,14 @@ class _Reader:
 
 def _said(role: str, content: Any, at: str) -> Message:
     words = chat_messages.content(content)
-    if isinstance(words, str) and len(words) <= LONGEST_REMEMBERED:
+    if isinstance(words, str) and len(words) <= LONGEST:
         return _known(role, words, None, None, at)
     return Message(role, words, at=at)
 
 
 def _answered(item: Mapping[str, Any], call_id: str | None, name: str | None, at: str) -> Message:
     output = item.get("output")
-    short = isinstance(output, str) and len(output) <= LONGEST_REMEMBERED
+    short = isinstance(output, str) and len(output) <= LONGEST
     if short and item.get("status") in (None, "completed"):
         return _known("tool", output, call_id, name, at)
     content, error = responses_tools.result(item)

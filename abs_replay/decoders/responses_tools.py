@@ -14,9 +14,9 @@ from abs_replay import exact_json
 from abs_replay.decoders import chat_messages, media
 from abs_replay.decoders.events import Call, Served
 from abs_replay.decoders.fields import items, obj, structure, text
+from abs_replay.decoders.histories import LONGEST
 from abs_replay.exact_json import Json
 
-LONGEST_REMEMBERED: Final = 4096  # characters of one text of a history
 APPROVAL: Final = "mcp_approval_request"
 _BAD: Final = ("failed", "incomplete")
 # Fields of a call's item that are no arguments.
@@ -72,7 +72,7 @@ def call(item: Mapping[str, Any], at: str) -> Call | None:
 
 
 def _function(name: Any, given: Any, call_id: str | None, at: str) -> Call | None:
-    if isinstance(name, str) and isinstance(given, str) and len(given) <= LONGEST_REMEMBERED:
+    if isinstance(name, str) and isinstance(given, str) and len(given) <= LONGEST:
         return _known_function(name, given, call_id, at)
     return chat_messages.called(name, given, call_id, at)
 

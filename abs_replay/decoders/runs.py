@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
 
 from abs_replay.decoders.events import Message, Part, Said, Thought, composed
+from abs_replay.decoders.histories import LONGEST
 from abs_replay.decoders.places import place
-
-_LONGEST_REMEMBERED: Final = 4096  # characters
 
 
 @dataclass(slots=True)
@@ -64,7 +62,7 @@ def message(role: str, parts: Sequence[Part], at: str) -> Message:
     """Compose a message; what says one text alone is made once, for each request repeats its history."""
     if len(parts) == 1 and isinstance(parts[0], Said):
         words = parts[0].content
-        if isinstance(words, str) and len(words) <= _LONGEST_REMEMBERED:
+        if isinstance(words, str) and len(words) <= LONGEST:
             return _spoken(role, words, at)
     return composed(role, parts, at)
 
