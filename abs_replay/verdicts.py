@@ -4,7 +4,7 @@ Field names are those of FORMATS ("Report"); statuses those of SEMANTICS R1.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from abs_replay.exact_json import Json
@@ -99,12 +99,17 @@ class Run:
     extra_labels: tuple[str, ...] = ()  # what was seen at each step of `extra`, for people
     require_match: bool = True  # whether unmatched behaviors counted (R2), and
     strict_user: bool = False  # whether differing words of the user did (A2)
+    problem: str | None = None  # why the conversation could not be carried out to its end
     # By place (`at`), in `file`; no part of what the run came to.
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property
     def passed(self) -> bool:
         return self.result is Result.PASSED
+
+    def cut_short(self, problem: str) -> "Run":
+        """The run with why it broke off; what was never asked for has not passed (SEMANTICS R1, R3)."""
+        return replace(self, problem=problem, result=Result.ERROR if self.passed else self.result)
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:

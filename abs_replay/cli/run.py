@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from abs_replay.spec.loader import Documents
     from abs_replay.spec.plan import Part
     from abs_replay.store import Store
-    from abs_replay.verdicts import Report
+    from abs_replay.verdicts import Report, Run
 
 FILE = click.Path(path_type=Path)
 
@@ -94,9 +94,9 @@ def command(**options: object) -> int:
 
 @dataclass(slots=True)
 class Played:
-    """What was played so far, in order, and what went wrong on the way."""
+    """What was played so far, in order, each with what went wrong; `problems` are all of these, and more."""
 
-    parts: list[tuple["Part", "RunOutcome"]] = field(default_factory=list)
+    parts: list[tuple["Part", "RunOutcome", str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -153,8 +153,10 @@ def _play(parts: Sequence["Part"], stage: "Stage", store: "Store | None") -> Pla
             recording = recording or _begin(part, stage, store)
             outcome = runner.run(part.session, stage.agent, bindings=part.bindings, variables=part.variables)
             outcomes.append(outcome)
-            played.parts.append((part, outcome))
-            played.problems += _problems(part, outcome, stage)
+            # The misses where there are any: the agent's problem only repeats them.
+            problems = stage.missed() or ([outcome.problem] if outcome.problem else [])
+            played.parts.append((part, outcome, "; ".join(problems)))
+            played.problems += [f"{_called(part)}: {problem}" for problem in problems]
         if store and recording:
             with _excused(played.problems):
                 runner.keep(store, recording, outcomes, version(conversation_key()))
@@ -182,11 +184,8 @@ def _begin(part: "Part", stage: "Stage", store: "Store | None") -> "Recording":
     return recording
 
 
-def _problems(part: "Part", outcome: "RunOutcome", stage: "Stage") -> list[str]:
-    """Say what went wrong: the misses where there are any, since the agent's problem only repeats them."""
-    found = stage.missed() or ([outcome.problem] if outcome.problem else [])
-    row = "" if part.row is None else f", row {part.row}"
-    return [f"{part.template.name}{row}: {problem}" for problem in found]
+def _called(part: "Part") -> str:
+    return part.template.name + ("" if part.row is None else f", row {part.row}")
 
 
 @contextmanager
@@ -208,7 +207,7 @@ def _report(
     from abs_replay.scoring import Policy
     from abs_replay.verdicts import Report
 
-    selection = select_given([outcome.trace for _, outcome in played.parts], documents.sessions)
+    selection = select_given([outcome.trace for _, outcome, _ in played.parts], documents.sessions)
     # A trace brings its variables: what is judged now is what is judged when it is graded again.
     settings = Settings(
         environment=os.environ,
@@ -216,11 +215,15 @@ def _report(
         judge=judge,
     )
     runs = tuple(
-        replace(run, agent=name, row=part.row)
-        for run, (part, _) in zip(grade(selection, settings), played.parts, strict=True)
+        _told(replace(run, agent=name, row=part.row), problem)
+        for run, (part, _, problem) in zip(grade(selection, settings), played.parts, strict=True)
     )
     warnings = (*documents.warnings, *unused_of(judge), *map(Problem, played.problems))
     return Report(runs, warnings=tuple(map(asdict, warnings)), ungraded_sessions=selection.ungraded)
+
+
+def _told(run: "Run", problem: str) -> "Run":
+    return run.cut_short(problem) if problem else run
 
 
 def _kept(report: "Report", documents: "Documents", played: Played, store: "Store | None") -> "Report":

@@ -16,6 +16,8 @@ def not_passed(run: Run) -> str:
 
 
 def _checks(run: Run) -> Iterator[str]:
+    if run.problem is not None:
+        yield f"it broke off: {run.problem}"
     for step in run.steps:
         named = " ".join(part for part in (step.actor, step.action, step.target) if part)
         if step.status in (StepStatus.UNMATCHED, StepStatus.MISSING) and run.require_match:

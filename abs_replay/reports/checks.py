@@ -72,6 +72,8 @@ def _explains(found: Iterable[Check], result: Result) -> bool:
 
 
 def _checks(run: Run) -> Iterator[Check]:
+    if run.problem is not None:
+        yield Check("", "run", "the run was carried out", Status.ERROR, run.problem)
     for step in run.steps:
         yield _match(run, step)
         yield from map(_evaluation, step.evaluations)

@@ -105,6 +105,7 @@ def _run(run: Run, carried: Carried) -> dict[str, Json]:
         "extra_labels": run.extra_labels,
         "require_match": run.require_match,
         "strict_user": run.strict_user,
+        "problem": run.problem,
         "lines": run.lines,
     }
 
@@ -190,6 +191,7 @@ def _read_run(run: Mapping[str, Any]) -> Run:
         extra_labels=tuple(run.get("extra_labels") or ()),
         require_match=bool(run.get("require_match", True)),
         strict_user=bool(run.get("strict_user")),
+        problem=run.get("problem"),
         lines=dict(run.get("lines") or {}),
     )
 

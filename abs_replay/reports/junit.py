@@ -123,7 +123,8 @@ def _case(run: Run, check: Check, name: str, classname: str) -> Element:
 def _body(run: Run, check: Check) -> list[str]:
     line = run.lines.get(check.at)
     place = f"{run.file}:{line}" if run.file and line else run.file
-    lines = [check.label, check.reason, f"at {check.at} ({place})" if place else f"at {check.at}"]
+    at = " ".join(part for part in (check.at, f"({place})" if place else "") if part)
+    lines = [check.label, check.reason, *([f"at {at}"] if at else [])]
     if check.verdict:
         if check.verdict.evidence:
             lines.append(f"steps {', '.join(map(str, check.verdict.evidence))} of {run.trace}")

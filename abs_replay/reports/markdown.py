@@ -143,7 +143,7 @@ def _named(run: Run) -> str:
 def _line(run: Run, check: Check) -> str:
     """One check: what was expected, where that is written, and what came of it."""
     line = run.lines.get(check.at)
-    place = f"{run.file}:{line}" if run.file and line else check.at
+    place = f"{run.file}:{line}" if run.file and line else check.at or run.file or run.session
     followers = f" (and {plural(check.followers, 'evaluation')} of it)" if check.followers else ""
     what = f"{_status(check)} {code(check.label)}{followers} at {code(place)}"
     return f"{what}<br>{code(check.reason, LONGEST_REASON)}"

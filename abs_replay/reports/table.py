@@ -77,6 +77,7 @@ def _box(run: Run, screen: Screen) -> Box:
         Fact("Trace", _text(run.trace)),
         *([Fact("Data", _text(_bindings(run)))] if run.bindings else []),
         Fact("Result", f"{symbol} {word}", mood),
+        *([Fact("Broke off", _text(run.problem), "unsure")] if run.problem is not None else []),
         Fact("Steps", _counted(run)),
     ]
     return Box("ABS — Results", tuple(facts), tuple(_rows(run, screen)))

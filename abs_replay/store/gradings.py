@@ -130,6 +130,7 @@ def _run_row(grading_id: str, number: int, run: Run) -> Row:
         run.require_match,
         run.strict_user,
         json_text(run.lines),
+        plain(run.problem),
     )
 
 
@@ -230,6 +231,7 @@ def _run(row: Values, steps: Sequence[BehaviorResult], of_session: Sequence[Verd
         require_match=row["require_match"],
         strict_user=row["strict_user"],
         lines=json_value(row["lines"]),
+        problem=row["problem"],
     )
 
 

@@ -62,7 +62,7 @@ GRADING_COLUMNS = {
     "warnings": "VARCHAR",
     "ungraded_sessions": "VARCHAR",
 }
-RUN_COLUMNS = {
+_FIRST_RUNS = {
     "grading": "VARCHAR",
     "run": "INTEGER",
     "session": "VARCHAR",
@@ -79,6 +79,8 @@ RUN_COLUMNS = {
     "strict_user": "BOOLEAN",
     "lines": "VARCHAR",
 }
+_LATER_RUNS = {"problem": "VARCHAR"}
+RUN_COLUMNS = _FIRST_RUNS | _LATER_RUNS
 BEHAVIOR_COLUMNS = {
     "grading": "VARCHAR",
     "run": "INTEGER",
@@ -134,7 +136,7 @@ FIRST = (
     _table("traces", _FIRST_TRACES),
     _table("steps", _FIRST_STEPS),
     _table("gradings", GRADING_COLUMNS),
-    _table("runs", RUN_COLUMNS),
+    _table("runs", _FIRST_RUNS),
     _table("behaviors", BEHAVIOR_COLUMNS),
     _table("verdicts", VERDICT_COLUMNS),
 )
@@ -144,4 +146,5 @@ def _added(table: str, columns: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f'ALTER TABLE {table} ADD COLUMN "{name}" {type_}' for name, type_ in columns.items())
 
 
+BROKEN_OFF = _added("runs", _LATER_RUNS)
 BRANCHES = (*_added("steps", _LATER_STEPS), *_added("traces", _LATER_TRACES))

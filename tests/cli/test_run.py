@@ -335,3 +335,60 @@ def test_the_bundled_session_passes_on_the_bundled_agent_and_on_its_cassette(pro
     assert first["result"] == second["result"] == "passed"
     assert first["totals"] == second["totals"]
     assert first["totals"]["steps"]["matched"] == 5
+
+
+LENIENT = """session: A
+abs_version: "0.2"
+behaviors:
+  - { actor: user, action: says, content: hi }
+  - { actor: assistant, action: says, optional: true }
+evaluations: [{ type: never, match: { action: hands_off } }]
+"""
+FORMATS_AND_ERRORS = {
+    "table": "❗ ERROR",
+    "json": '"result": "error"',
+    "junit": 'errors="1"',
+    "markdown": "ERROR",
+    "github": "::warning ",
+}
+
+
+@pytest.mark.parametrize("format_", FORMATS_AND_ERRORS)
+def test_a_run_that_could_not_be_carried_out_is_an_error_in_every_format_and_stays_one_when_saved(
+    project: Path, run: Abs, capsys: pytest.CaptureFixture[str], format_: str
+) -> None:
+    (project / "a.abs.yaml").write_text(LENIENT)
+    with listening(greet) as (url, _):
+        pass
+    run("a.abs.yaml", "--agent", url, "--no-store", "--format", "json", "--output", "r.json")
+    status, out, _ = run("a.abs.yaml", "--agent", url, "--format", format_)
+    assert call(cli, ["report", "r.json", "--format", format_]) == 0
+    shown = capsys.readouterr().out
+
+    assert status == 1
+    for text in (out, shown):
+        assert FORMATS_AND_ERRORS[format_] in text
+        assert "can not be reached" in " ".join(text.replace("│", " ").split())
+    kept = store(project).grading("last").report
+    assert kept.result is Result.ERROR
+    assert "can not be reached" in (kept.runs[0].problem or "")
+
+
+def test_a_conversation_that_broke_off_in_the_middle_or_was_missed_has_not_passed(
+    project: Path, run: Abs
+) -> None:
+    twice = LENIENT.replace("evaluations:", "  - { actor: user, action: says, content: bye }\nevaluations:")
+    (project / "a.abs.yaml").write_text(LENIENT)
+    (project / "b.abs.yaml").write_text(twice.replace("hi", "hi again"))
+    with listening(lambda messages: 503 if len(messages) > 1 else greet(messages)) as (url, _):
+        _, live, _ = run("b.abs.yaml", "--agent", url, "--format", "json", "--no-require-match")
+    with listening(greet) as (url, _):
+        run("a.abs.yaml", "--agent", url)
+    cassette = ("--cassette", cassette_of(project), "--no-store", "--format", "json", "--no-require-match")
+    status, missed, _ = run("b.abs.yaml", *cassette)
+
+    assert status == 1
+    for out, words in ((live, "HTTP 503"), (missed, "nobody recorded")):
+        (one,) = json.loads(out)["runs"]
+        assert (one["result"], one["passed"]) == ("error", False)
+        assert words in one["problem"]

@@ -64,6 +64,7 @@ RUN = Run(
     extra_labels=("assistant responds", "tool responds"),
     require_match=False,
     strict_user=True,
+    problem="the agent was gone",
     lines={"behaviors[0]": 4},
 )
 REPORT = Report(
