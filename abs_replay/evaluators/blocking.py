@@ -135,7 +135,7 @@ def _captures(behavior: Behavior, name: str) -> bool:
 
 def _named(behavior: Behavior, ids: Mapping[str, int]) -> Iterator[int]:
     """Give the behaviors that this one requires or that its evaluations' inputs name."""
-    if behavior.requires is not None and behavior.requires in ids:
+    if behavior.requires is not None:
         yield ids[behavior.requires]
     for evaluation in _with_parts(behavior.evaluations):
         for written in (getattr(evaluation.rule, name, None) for name in INPUTS):

@@ -119,6 +119,7 @@ class TestResponses:
         steps = Positions(2, (), (0b1, NOBODY), (NOBODY, 0b1), (0b10,), NOBODY)
         assert best_alignment([Row(0b01), Row(0b10, needs_call=True)], steps) == (0, 1)
         assert best_alignment([Row(0b00), Row(0b10, needs_call=True)], steps) == (None, None)
+        assert best_alignment([Row(0b10, needs_call=True)], steps) == (None,)
 
     def test_a_row_left_out_between_a_call_and_its_answer_forgets_nothing(self) -> None:
         steps = Positions(2, (), (0b1, NOBODY), (NOBODY, 0b1), (0b10,), NOBODY)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from abs_replay.alignment import align
-from abs_replay.alignment.compatibility import criterion_question
+from abs_replay.alignment.compatibility import criterion_question, is_call
 from abs_replay.judgement import Answer, Question
 from abs_replay.spec.rules import MatchesWhen
 from abs_replay.spec.session import Behavior, Session
@@ -98,6 +98,12 @@ def test_an_unnamed_response_is_known_by_a_call_that_has_an_id_only() -> None:
     assert taken([wanted], [CALL, RESPONSE]) == ["unmatched"]
 
 
+def test_what_the_system_updates_is_no_call() -> None:
+    assert is_call(Step(1, "assistant", "updates"))
+    assert not is_call(Step(1, "system", "updates"))
+    assert not is_call(Step(1, "assistant", "shows"))
+
+
 class TestHandOffs:
     def test_words_of_the_assistant_alone_stand_for_a_hand_off(self) -> None:
         assert taken([HANDS_OFF], [CALL, TALK]) == [2]
@@ -127,6 +133,7 @@ class TestCriteria:
     )
     def test_one_that_is_empty_could_not_be_decided(self, fields: Mapping[str, str]) -> None:
         assert taken([criterion(**fields)], [{**TALK, "content": "words"}]) == ["error"]
+        assert taken([criterion(**fields), TALK], [{**TALK, "content": "words"}]) == ["error", 1]
 
     def test_words_are_folded_and_in_any_normal_form(self) -> None:
         steps = [{**TALK, "content": "Cafe"}, {**TALK, "content": "Das CAFE\u0301"}]

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
+
 from abs_replay.verdicts import Run
 
 type Graded = Callable[..., Run]
@@ -70,6 +72,64 @@ def test_a_response_belongs_to_the_call_of_its_id(graded: Graded) -> None:
     steps = call("T", "c1"), call("T", "c2"), step("tool", target="T", call_id="c2")
     run = graded(text, *steps, step("tool", target="T", call_id="c1"))
     assert statuses(run) == ["passed", "failed", "inconclusive", "failed"]
+
+
+@pytest.mark.parametrize(("first", "second"), [("c1", "c2"), ("c2", "c1")])
+def test_each_response_belongs_to_the_call_of_its_id(graded: Graded, first: str, second: str) -> None:
+    text = "behaviors:\n" + entry("assistant", "calls", more="target: T,")
+    text += entry("assistant", "calls", BLOCKS, more="target: T,")
+    text += entry("tool", "responds", FAILS, more="target: T,") * 2
+    steps = call("T", "c1"), call("T", "c2"), step("tool", target="T", call_id=first)
+    run = graded(text, *steps, step("tool", target="T", call_id=second))
+    assert statuses(run)[1:] == [{"c1": "failed", "c2": "inconclusive"}[id_] for id_ in (first, second)]
+
+
+@pytest.mark.parametrize(("of_call", "of_response"), [(None, None), ("c", None), (None, "r")])
+def test_without_an_id_on_both_sides_the_third_response_belongs_to_the_third_call(
+    graded: Graded, of_call: str | None, of_response: str | None
+) -> None:
+    text = "behaviors:\n" + entry("assistant", "calls", more="target: T,") * 2
+    text += entry("assistant", "calls", BLOCKS, more="target: T,")
+    text += entry("tool", "responds", FAILS, more="target: T,") * 3
+    calls = [call("T", of_call and f"{of_call}{n}") for n in range(3)]
+    responses = [step("tool", target="T", call_id=of_response and f"{of_response}{n}") for n in range(3)]
+    assert statuses(graded(text, *calls, *responses)) == ["failed", "failed", "failed", "inconclusive"]
+
+
+@pytest.mark.parametrize(("id_", "status"), [("other", "failed"), (None, "inconclusive")])
+def test_a_response_with_another_id_than_the_only_call_is_not_its_own(
+    graded: Graded, id_: str | None, status: str
+) -> None:
+    text = "behaviors:\n" + entry("tool", "responds", FAILS, more="target: T,") + entry("user", "says")
+    text += entry("assistant", "calls", BLOCKS, more="target: T,")
+    run = graded(text, step("tool", target="T", call_id=id_), step("user"), call("T", "c"))
+    assert statuses(run) == [status, "failed"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule", "status"),
+    [
+        ("capture: { v: y },", '{ type: contains, value: "{{v}}" }', "failed"),  # its own capture (V1)
+        ('content: "{{v}}",', FAILS, "inconclusive"),
+        ('content: "{{v}}", capture: { v: y },', FAILS, "inconclusive"),
+        ('content: "{{v}}", capture: { v: y },', '{ type: contains, value: "{{v}}" }', "inconclusive"),
+        ('target: "{{v}}", capture: { v: y },', FAILS, "inconclusive"),
+        ("", '{ type: contains, value: "{{v}}" }', "inconclusive"),
+        ("", '{ type: contains, value: "{{later}}" }', "failed"),  # that comes from outside
+    ],
+)
+def test_its_own_capture_stands_behind_its_evaluations_alone(
+    graded: Graded, fields: str, rule: str, status: str
+) -> None:
+    text = (
+        "behaviors:\n" + entry("assistant", "asks", BLOCKS, more="capture: { v: x },") + entry("user", "says")
+    )
+    text += entry("assistant", "informs", rule, more=fields)
+    text += entry("assistant", "informs", BLOCKS, more="capture: { later: z },")
+    run = graded(
+        text, step("assistant"), step("user"), step("assistant"), step("assistant"), row={"later": "qqq"}
+    )
+    assert [verdict.status for verdict in run.steps[2].evaluations] == [status]
 
 
 def test_variables_carry_dependence_through_what_is_made_of_them(graded: Graded) -> None:
