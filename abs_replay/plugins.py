@@ -5,7 +5,8 @@ with a package (a built-in name, two of one name, an import that fails) is a `Us
 """
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,8 @@ def load(group: str, name: str, built_in: Collection[str]) -> object | None:
     if point is None:
         return None
     try:
-        found: object = point.load()
+        with foreign():
+            found: object = point.load()
     except Exception as trouble:  # another package's code: whatever it raises is told in one line
         raise wrong(group, name, f"can not be loaded: {told(trouble)}") from trouble
     return found
@@ -51,9 +53,27 @@ def wrong(group: str, name: str, message: str) -> UsageError:
     return UsageError(f"the {_WORDS[group]} `{name}` of {packages} {message}; mend or uninstall it")
 
 
+class Ended(Exception):
+    """Another package's code wanted to end the process; the cause says how."""
+
+
+@contextmanager
+def foreign() -> Iterator[None]:
+    """Around another package's code: what it raises is an `Exception`, also where it says `sys.exit(0)`,
+    which would end a command in silence and well. Only Ctrl-C goes through."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as trouble:
+        raise Ended from trouble
+
+
 def told(trouble: BaseException) -> str:
     """An exception in one line."""
-    return " ".join(f"{type(trouble).__name__}: {trouble}".split())
+    if isinstance(trouble, Ended) and trouble.__cause__ is not None:
+        return told(trouble.__cause__)
+    return " ".join(f"{type(trouble).__name__}: {trouble}".split()).removesuffix(":")
 
 
 def _points(group: str, built_in: Collection[str]) -> Mapping[str, "EntryPoint"]:

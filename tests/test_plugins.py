@@ -16,7 +16,7 @@ from abs_replay.cli.failure import run as call
 CODE = '''
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from abs_replay.evaluators.context import failed, passed
 from abs_replay.spec.rules import Rule
@@ -61,6 +61,24 @@ class Raises(Whole):
         raise RuntimeError("out of order")
 
 
+class Leaves(Whole):
+    def evaluate(evaluation, context):
+        raise SystemExit(0)
+
+
+class Picky(Rule):
+    type: Literal["picky"]
+    most: int
+
+    @field_validator("most")
+    def check(cls, value):
+        raise SystemExit(0)
+
+
+class IsPicky(WordCount):
+    rule = Picky
+
+
 class NoVerdict(Whole):
     def evaluate(evaluation, context):
         return "passed"
@@ -88,6 +106,18 @@ class Breaks:
     @staticmethod
     def render(report):
         raise KeyError("first\\nsecond")
+
+
+class Quits:
+    @staticmethod
+    def render(report):
+        raise GeneratorExit
+
+
+class Interrupts:
+    @staticmethod
+    def render(report):
+        raise KeyboardInterrupt
 '''
 READERS = """
 from abs_replay.decoders import Decoded, Message, Turn
@@ -129,6 +159,12 @@ class Asks(Raises):
         raise RuntimeError("out of order")
 
 
+class Exits(Lines):
+    @staticmethod
+    def read(source):
+        raise SystemExit(0)
+
+
 class GivesNone(Lines):
     @staticmethod
     def read(source):
@@ -154,17 +190,27 @@ class Faulty(Acme):
     @staticmethod
     def decode(exchange):
         raise RuntimeError("out of order")
+
+
+class Exiting(Acme):
+    @staticmethod
+    def claims(exchange):
+        raise SystemExit(0)
 """
 POINTS = {
     "abs_replay.evaluators": {
         "words": "extra_checks:WordCount",
         "whole": "extra_checks:Whole",
         "raises": "extra_checks:Raises",
+        "leaves": "extra_checks:Leaves",
+        "picky": "extra_checks:IsPicky",
         "no_verdict": "extra_checks:NoVerdict",
     },
     "abs_replay.reports": {
         "lines": "extra_checks:Lines",
         "breaks": "extra_checks:Breaks",
+        "quits": "extra_checks:Quits",
+        "interrupts": "extra_checks:Interrupts",
         "absent": "no_such_module_of_mine",
     },
 }
@@ -287,6 +333,7 @@ def test_its_fields_are_checked_at_load_like_built_in_ones(abs_: Abs) -> None:
     ("kind", "reason"),
     [
         ("raises", "the evaluator raised RuntimeError: out of order"),
+        ("leaves", "the evaluator raised SystemExit: 0"),
         ("no_verdict", "it gave str, no Verdict"),
     ],
 )
@@ -355,13 +402,33 @@ def test_a_report_format_of_another_package_prints(abs_: Abs) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("breaks", "failed: KeyError: 'first\\nsecond'"), ("absent", "can not be loaded: ModuleNotFoundError")],
+    [
+        ("breaks", "failed: KeyError: 'first\\nsecond'"),
+        ("quits", "failed: GeneratorExit;"),
+        ("absent", "can not be loaded: ModuleNotFoundError"),
+        ("leaver", "can not be loaded: SystemExit: 0"),
+    ],
 )
-def test_a_broken_report_format_is_one_line(abs_: Abs, name: str, message: str) -> None:
+def test_a_broken_report_format_is_one_line(abs_: Abs, install: Install, name: str, message: str) -> None:
+    install("leaves_at_once", {"abs_replay.reports": {"leaver": "leaves_at_once"}}, "raise SystemExit(0)")
     write()
     status, _, err = abs_(*GRADE, "--format", name)
     assert (status, err.count("\n")) == (2, 1)
     assert message in err
+
+
+def test_ctrl_c_stops_also_within_another_package(abs_: Abs) -> None:
+    write()
+    assert abs_(*GRADE, "--format", "interrupts")[:2] == (130, "")
+
+
+def test_a_model_of_another_package_that_raises_is_a_problem_at_its_place(abs_: Abs) -> None:
+    write("{ type: picky, most: 3 }")
+    status, _, err = abs_(*GRADE)
+    assert status == 2
+    assert (
+        "behaviors[1].evaluations[0]: can not be checked: the evaluator's model raised SystemExit: 0" in err
+    )
 
 
 def test_an_unknown_format_lists_those_of_packages_too(abs_: Abs) -> None:
@@ -441,15 +508,18 @@ def test_traces_are_derived_again_when_another_package_brings_a_decoder(
     assert json.loads(abs_("ls", "traces", "--format", "json")[1])[0]["steps"] == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "failed"), [("Faulty", "RuntimeError('out of order')"), ("Exiting", "SystemExit: 0")]
+)
 def test_a_decoder_that_fails_costs_its_exchange_and_says_why(
-    abs_: Abs, install: Install, fresh_readers: None
+    abs_: Abs, install: Install, fresh_readers: None, name: str, failed: str
 ) -> None:
-    readers(install, importer="Lines", decoder="Faulty")
+    readers(install, importer="Lines", decoder=name)
     abs_("import", "x.acme", "--channel", "llm=acme.*")
     (exchange,) = json.loads(abs_("ls", "exchanges", "--format", "json")[1])
     status, out, err = abs_("show", exchange["id"])
     assert (status, err) == (0, "")
-    assert "acme failed: RuntimeError('out of order')" in out
+    assert f"acme failed: {failed}" in out
 
 
 @pytest.mark.parametrize(
@@ -458,6 +528,7 @@ def test_a_decoder_that_fails_costs_its_exchange_and_says_why(
         ("NoReader", "has no `recognises` and `read`"),
         ("NotThere", "can not be loaded: AttributeError"),
         ("Raises", "failed at x.acme: KeyError: 'first\\nsecond'"),
+        ("Exits", "failed at x.acme: SystemExit: 0"),
         ("Asks", "failed at x.acme: RuntimeError: out of order"),
         ("GivesNone", "gave NoneType, no Imported"),
     ],

@@ -89,7 +89,7 @@ def decode(exchange: Exchange) -> Decoded:
             if decoder.claims(exchange):
                 return decoder.decode(exchange)
         except Exception as error:  # a decoder's fault costs one exchange, not the conversation
-            return Decoded(None, reason=f"{name} failed: {error!r}")
+            return Decoded(None, reason=f"{name} failed: {_told(error)}")
     return Decoded(None, reason=_unclaimed(exchange))
 
 
@@ -103,6 +103,10 @@ def _asked() -> Iterator[tuple[str, Decoder]]:
 def stream_complete(exchange: Exchange) -> bool | None:
     """Say whether a stream's last event arrived, whatever the connection did; None for no stream."""
     return decode(exchange).complete
+
+
+def _told(error: Exception) -> str:
+    return plugins.told(error) if isinstance(error, plugins.Ended) else repr(error)
 
 
 def _unclaimed(exchange: Exchange) -> str:

@@ -16,6 +16,7 @@ from abs_replay.evaluators.installed import installed
 from abs_replay.evaluators.selectors import Kinds, kinds_of, positions
 from abs_replay.exact_json import Json
 from abs_replay.judgement import Answer, Question
+from abs_replay.plugins import told
 from abs_replay.predicates import Undecided, arguments_of
 from abs_replay.spec.conditions import Undecidable, holds
 from abs_replay.spec.rules import Selector
@@ -169,9 +170,7 @@ class Context:
         except RecursionError:
             return verdict(evaluation, Status.ERROR, "what was observed is nested too deep to be judged")
         except Exception as trouble:  # one evaluator's fault is one verdict's error (DESIGN 2)
-            return verdict(
-                evaluation, Status.ERROR, f"the evaluator raised {type(trouble).__name__}: {trouble}"
-            )
+            return verdict(evaluation, Status.ERROR, f"the evaluator raised {told(trouble)}")
 
 
 _FATES = {

@@ -11,6 +11,7 @@ is annotated as text are written as text; in every other field a reference alone
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from abs_replay import plugins
 from abs_replay.spec import rule_types
 from abs_replay.spec.session import Evaluation
 from abs_replay.verdicts import Verdict
@@ -34,7 +35,8 @@ def installed(name: str) -> "Evaluator | None":
     evaluator = found.evaluate
 
     def evaluate(evaluation: Evaluation, context: "Context") -> Verdict:
-        return _checked(evaluator(evaluation, context), evaluation)
+        with plugins.foreign():
+            return _checked(evaluator(evaluation, context), evaluation)
 
     return evaluate
 

@@ -118,7 +118,8 @@ def read(name: str, source: Source) -> Imported:
 def _asked[Answer](name: str, source: Source, ask: Callable[[Source], Answer]) -> Answer:
     """Ask an importer; whatever one of another package raises is told in one line."""
     try:
-        return ask(source)
+        with plugins.foreign():
+            return ask(source)
     except AbsReplayError:
         raise
     except Exception as trouble:

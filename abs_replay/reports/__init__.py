@@ -66,7 +66,8 @@ def installed_formats() -> tuple[str, ...]:
 def _rendered_elsewhere(name: str, report: Report) -> str:
     format_: Any = plugins.load(plugins.REPORTS, name, REPORTS)
     try:
-        text = format_.render(report)
+        with plugins.foreign():
+            text = format_.render(report)
     except Exception as trouble:  # another package's code: whatever it raises is told in one line
         raise plugins.wrong(plugins.REPORTS, name, f"failed: {plugins.told(trouble)}") from trouble
     if not isinstance(text, str):

@@ -14,6 +14,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from abs_replay import plugins
 from abs_replay.exact_json import Json, Number
 from abs_replay.spec import expressions, references, rules, schema_checks
 from abs_replay.spec.places import Path, meant, nearest
@@ -146,8 +147,10 @@ def _model_problems(fields: Mapping[str, Any], model: type[rules.Rule], pending:
     blank = [key for key in nulls if key not in ("value", "schema")]
     for key in blank:
         yield (key,), "must not be null: leave the key out"
+    data = model_data({key: fields[key] for key in fields if key not in blank}, model)
     try:
-        model.model_validate(model_data({key: fields[key] for key in fields if key not in blank}, model))
+        with plugins.foreign():
+            model.model_validate(data)
     except ValidationError as error:
         for found in error.errors(include_url=False, include_context=True):
             path = tuple(found["loc"])
@@ -155,6 +158,10 @@ def _model_problems(fields: Mapping[str, Any], model: type[rules.Rule], pending:
                 yield path[:-1], f"`{path[-1]}` is missing"
             elif not pending(found["input"]) and found["type"] != "missing":
                 yield path, message(found)
+    except Exception as trouble:  # a validator of another package
+        if fields["type"] in BUILT_IN:
+            raise
+        yield (), f"can not be checked: the evaluator's model raised {plugins.told(trouble)}"
 
 
 def message(found: ErrorDetails) -> str:
