@@ -4,21 +4,21 @@ They are kept with the digest of their exchanges, the decoders' version and the 
 conversations, and derived again, with a notice, when one of these is another. Where they can not be
 kept, since another process holds the store or it can not be written, they are given all the same.
 
-A recording in progress is derived when it is read, and when it ends. Not when a conversation goes idle:
-what was derived then would be derived again with the next exchange, in the process that passes the
-tester's traffic on.
+A recording in progress is derived when it is read, and when it ends, as an imported one is at once. Not
+when a conversation goes idle: what was derived then would be derived again with the next exchange, in
+the process that passes the tester's traffic on.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
 from abs_replay import decoders
 from abs_replay.assembly import Account, ConversationKey, assemble, explain
 from abs_replay.errors import StoreError
-from abs_replay.exchange import Recording
-from abs_replay.store import IMPORTED, Derivation, Store
+from abs_replay.exchange import Exchange, Recording
+from abs_replay.store import IMPORTED, Derivation, Store, Whole
 from abs_replay.trace import Trace
 
 SAVING_S = 0.5  # how long to wait for the lock: who reads should not wait to have kept
@@ -66,6 +66,26 @@ def derive_at_end(store: Store, recording: Recording, by: ConversationKey = NO_K
     found = [each for each in store.recordings() if each.recording.id == recording.id]
     if found and found[0].bytes <= AT_END_BYTES:
         traces_of(store, recording.id, by=by)
+
+
+def derive_imported(store: Store, imported: Iterable[Whole], by: ConversationKey = NO_KEY) -> None:
+    """Derive what was just imported, while it is in memory; what is large is left to who reads it first.
+
+    The store is opened twice, however many recordings there are. Raises `StoreError`.
+    """
+    digests = {each.recording: each.exchange_digest for each in store.derivations()}
+    found = [
+        (whole.recording.id, assemble(whole.exchanges, whole.recording, by), digests[whole.recording.id])
+        for whole in imported
+        if whole.exchanges and not whole.traces and sum(map(_size, whole.exchanges)) <= AT_END_BYTES
+    ]
+    if found:
+        store.save_traces_of_each(found, version(by), SAVING_S)
+
+
+def _size(exchange: Exchange) -> int:
+    answered = len(exchange.response.body.data) if exchange.response else 0
+    return len(exchange.request.body.data) + answered
 
 
 def _derive(

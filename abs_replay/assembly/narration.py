@@ -13,7 +13,7 @@ from abs_replay.assembly.drafts import Draft, Moment, Note, moments
 from abs_replay.assembly.ledger import Ledger
 from abs_replay.assembly.replies import Attempt, Replies, parts_of, shown_by
 from abs_replay.assembly.sightings import Seen
-from abs_replay.assembly.threads import holds, plain, same_call
+from abs_replay.assembly.threads import EXACT, echo, holds, plain, same_call
 from abs_replay.decoders import Call, Message, Said, Served, Thought
 from abs_replay.exact_json import Json
 from abs_replay.exchange import Role
@@ -178,7 +178,7 @@ class Narrator:
             if message.role == "tool":
                 self.ledger.told(message, seen)
             elif before and not message.calls:
-                _noted(message, seen, before.made)
+                _noted(message, seen, before)
         if before:
             for call in _left_out(before, placed):
                 self.ledger.cut(call, seen)
@@ -208,9 +208,10 @@ def _left_out(before: Attempt, placed: Placed) -> list[Call]:
     return gone if len(gone) < len(reply.calls) else []
 
 
-def _noted(message: Message, seen: Seen, made: list[Draft]) -> None:
-    said = next((draft for draft in made if draft.action == "responds"), None)
-    if said:
-        same = exact_json.equal(plain(said.content), plain(message.content))
+def _noted(message: Message, seen: Seen, before: Attempt) -> None:
+    said = next((draft for draft in before.made if draft.action == "responds"), None)
+    reply = before.seen.turn.reply if before.seen.turn else None
+    if said and reply:
+        same = echo(reply, message) == EXACT
         how = "the next request repeats it" if same else "the next request repeats it, edited"
         said.notes.append(Note("echo", seen.exchange.id, message.at, how))

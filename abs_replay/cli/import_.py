@@ -3,12 +3,13 @@
 import os
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from abs_replay.errors import UsageError
+from abs_replay.errors import AbsReplayError, UsageError
 from abs_replay.reports.totals import plural
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def command(
     for each in import_files(paths, Store(path), wanted):
         done.append(each)
         _say(each)
+    _derive([each.whole for each in done if each.whole is not None and each.fresh], path)
     _sum_up(done, path)
     failed = [each for each in done if each.whole is None]
     return 2 if len(failed) == len(done) or any(each.named for each in failed) else 0
@@ -92,6 +94,16 @@ def _tag(text: str) -> tuple[str, str]:
     if not key or not equals:
         raise UsageError(f"--tag {text!r}: expected KEY=VALUE")
     return key, value
+
+
+def _derive(imported: "Sequence[Whole]", store: Path) -> None:
+    """Derive traces, so that lists show them; where that fails, whoever reads them first does."""
+    from abs_replay.cli.conversations import conversation_key
+    from abs_replay.derivation import derive_imported
+    from abs_replay.store import Store
+
+    with suppress(AbsReplayError):
+        derive_imported(Store(store), imported, conversation_key())
 
 
 def _say(done: "Done") -> None:

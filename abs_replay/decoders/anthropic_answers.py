@@ -55,6 +55,7 @@ class Answer:
             self.error,
             self.response_id,
             compacted=history.compacted,
+            begun=history.prefill or None,
         )
 
 

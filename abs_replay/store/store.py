@@ -138,8 +138,18 @@ class Store:
         patience: float | None = None,
     ) -> None:
         """Keep a recording's traces, with what they were derived from, in place of those it had."""
+        self.save_traces_of_each([(recording_id, found, exchange_digest)], decoders_version, patience)
+
+    def save_traces_of_each(
+        self,
+        found: Sequence[tuple[str, Sequence[Trace], str]],
+        decoders_version: str,
+        patience: float | None = None,
+    ) -> None:
+        """Keep traces of recordings: each by its id, its traces, and the digest of its exchanges."""
         with self._writing(patience) as connection:
-            traces.save(connection, recording_id, found, exchange_digest, decoders_version)
+            for recording_id, each, exchange_digest in found:
+                traces.save(connection, recording_id, each, exchange_digest, decoders_version)
 
     def derivations(self, recording_id: str | None = None) -> tuple[Derivation, ...]:
         """What the traces of each recording, or of one, were derived from."""

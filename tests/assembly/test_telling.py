@@ -1,6 +1,5 @@
 """What decoders say, told as traces: parts in order, chains of answers, polls, posts, spans, branches."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abs_replay.assembly import Account, ConversationKey, explain_decoded
+from abs_replay.assembly import ConversationKey
 from abs_replay.decoders import (
     Call,
     Decoded,
     Message,
-    Part,
     Post,
     Said,
     Served,
@@ -21,79 +19,15 @@ from abs_replay.decoders import (
     Thought,
     ToolUse,
     Turn,
-    composed,
 )
-from abs_replay.exact_json import Json
-from abs_replay.exchange import Body, Channel, Exchange, Request, Response, Role
-from abs_replay.trace import Branch, Step, Usage, Visibility
-
-
-def user(text: str) -> Message:
-    return Message("user", text)
-
-
-def said(text: str | None, *calls: Call) -> Message:
-    return Message("assistant", text, calls)
-
-
-def parts(*some: Part) -> Message:
-    return composed("assistant", some)
-
-
-def told(call_id: str, content: Json, error: str | None = None) -> Message:
-    return Message("tool", content, call_id=call_id, error=error)
-
-
-class Wire:
-    """Exchanges with what a decoder says of them; times are ms after the first."""
-
-    def __init__(self) -> None:
-        self.said: list[tuple[Exchange, Decoded]] = []
-
-    def add(
-        self,
-        decoded: Decoded,
-        at: float,
-        role: Role = Role.LLM,
-        status: int = 200,
-        headers: dict[str, str] | None = None,
-        body: bytes = b"",
-    ) -> Exchange:
-        request = Request("POST", "/v1", tuple((headers or {}).items()), Body(body))
-        channel, number = Channel(role, str(role)), len(self.said) + 1
-        response = Response(status) if status else None
-        exchange = Exchange(f"x{number}", channel, 1000 + at / 1000, request, response, ended_ms=10.0)
-        self.said.append((exchange, decoded))
-        return exchange
-
-    def turn(
-        self, history: Sequence[Message], reply: Message | None, at: float, role: Role = Role.LLM, **more: Any
-    ) -> Exchange:
-        here = {key: more.pop(key) for key in ("status", "headers", "body") if key in more}
-        session = more.pop("session", None)
-        turn = Turn(tuple(history), reply, **more)
-        return self.add(Decoded("made", turn, session=session), at, role, **here)
-
-    def account(self, by: ConversationKey | None = None) -> Account:
-        return explain_decoded(self.said, by=by)
-
-    def steps(self) -> tuple[Step, ...]:
-        (trace,) = self.account().traces
-        return trace.steps
+from abs_replay.exchange import Role
+from abs_replay.trace import Branch, Usage, Visibility
+from tests.assembly.wire import A1, A2, LOOK, SEARCH, U1, U2, Wire, brief, parts, said, told, user
 
 
 @pytest.fixture
 def wire() -> Wire:
     return Wire()
-
-
-def brief(steps: Sequence[Step]) -> list[tuple[str, str, Any]]:
-    return [(step.actor, step.action, step.target or step.content) for step in steps]
-
-
-U1, U2, A1, A2 = user("one"), user("two"), said("first"), said("second")
-SEARCH = Served(Call("search", {"q": 1}, "s1"), ["hit"])
-LOOK = Call("look", {"n": 1}, "c1")
 
 
 def test_a_reply_is_told_part_by_part_in_order(wire: Wire) -> None:

@@ -1,0 +1,309 @@
+"""Where what histories hold stands in a trace: system messages, earlier work, cut and resumed answers."""
+
+from dataclasses import replace
+
+import pytest
+
+from abs_replay.decoders import Call, Decoded, Message, Said, Served, Thought, ToolUse
+from abs_replay.exchange import Role
+from abs_replay.trace import Usage, Visibility
+from tests.assembly.wire import A1, A2, LOOK, SEARCH, U1, U2, Wire, brief, parts, said, told, user
+
+
+@pytest.fixture
+def wire() -> Wire:
+    return Wire()
+
+
+def system(text: str) -> Message:
+    return Message("system", text)
+
+
+def words(wire: Wire) -> list[object]:
+    return [step.content for step in wire.steps()]
+
+
+# -- asides --------------------------------------------------------------------
+
+
+def test_system_messages_are_told_where_they_stand(wire: Wire) -> None:
+    first = [system("be kind"), U1, A1, system("be brief"), U2, system("be wise")]
+    wire.turn(first, A2, 0)
+    wire.turn([*first, A2, user("three"), system("be bold")], said("third"), 20)
+    assert words(wire) == [
+        "be kind",
+        "one",
+        "first",
+        "be brief",
+        "two",
+        "be wise",
+        "second",
+        "three",
+        "be bold",
+        "third",
+    ]
+
+
+def test_a_system_message_that_changed_is_told_before_what_is_new(wire: Wire) -> None:
+    wire.turn([system("be kind"), U1], A1, 0)
+    wire.turn([system("be brief"), U1, A1, U2], A2, 20)
+    assert words(wire) == ["be kind", "one", "first", "be brief", "two", "second"]
+
+
+def test_a_history_of_system_messages_alone_is_told_once(wire: Wire) -> None:
+    wire.turn([system("be kind")], A1, 0)
+    assert words(wire) == ["be kind", "first"]
+
+
+def test_a_model_behind_an_agent_is_told_its_system_messages(wire: Wire) -> None:
+    exchange = wire.turn([U1], A1, 0, role=Role.AGENT)
+    wire.said[-1] = replace(exchange, ended_ms=100.0), wire.said[-1][1]
+    quiet = parts(SEARCH)
+    wire.turn([system("be kind"), U1, said("draft"), quiet, user("go on"), system("be wise")], A1, 5)
+    steps = wire.steps()
+    assert [(s.actor, s.content, s.visibility.value) for s in steps] == [
+        ("user", "one", "user"),
+        ("system", "be kind", "user"),
+        ("system", "go on", "internal"),
+        ("system", "be wise", "user"),
+        ("assistant", "first", "user"),
+    ]
+
+
+def test_what_the_models_side_did_in_a_history_from_before_is_told(wire: Wire) -> None:
+    nameless = Served(Call("open", {"page": 2}), "page two")
+    history = [U1, parts(Thought("hm"), SEARCH), parts(Said("a"), nameless, Said("b")), U2]
+    wire.turn(history, A2, 0)
+    assert brief(wire.steps()) == [
+        ("user", "says", "one"),
+        ("assistant", "thinks", "hm"),
+        ("assistant", "calls", "search"),
+        ("tool", "responds", "search"),
+        ("assistant", "responds", "a"),
+        ("assistant", "calls", "open"),
+        ("tool", "responds", "open"),
+        ("assistant", "responds", "b"),
+        ("user", "says", "two"),
+        ("assistant", "responds", "second"),
+    ]
+    assert {source.exchange for step in wire.steps() for source in step.sources} == {"x1"}
+
+
+def test_a_history_that_begins_with_what_the_models_side_did_is_told_from_there(wire: Wire) -> None:
+    wire.turn([parts(SEARCH), U1], A1, 0)
+    assert [step.action for step in wire.steps()] == ["calls", "responds", "says", "responds"]
+
+
+def test_work_that_a_reply_showed_is_not_told_again_from_the_history(wire: Wire) -> None:
+    wire.turn([U1], parts(Thought("hm"), SEARCH, Said("first")), 0)
+    wire.turn([U1, parts(Thought("hm"), SEARCH), said("first"), U2, parts(SEARCH), user("go on")], A2, 20)
+    steps = wire.steps()
+    assert [step.action for step in steps] == [
+        "says",
+        "thinks",
+        "calls",
+        "responds",
+        "responds",
+        "says",
+        "says",
+        "responds",
+    ]
+    assert [source.exchange for source in steps[2].sources] == ["x1", "x2"]
+
+
+def test_thoughts_that_a_later_history_repeats_elsewhere_are_not_told(wire: Wire) -> None:
+    wire.turn([U1], A1, 0)
+    wire.turn([U1, A1, U2, parts(Thought("hm"), Said("so")), user("three")], said("third"), 20)
+    assert words(wire) == ["one", "first", "two", "so", "three", "third"]
+
+
+# -- answers that came in pieces -----------------------------------------------
+
+
+def test_an_answer_cut_short_and_gone_on_from_is_one_answer(wire: Wire) -> None:
+    wire.turn([U1], said("It is "), 0, usage=Usage(3, 2))
+    wire.turn([U1], said("It is late."), 20, begun="It is", usage=Usage(5, 1))
+    wire.turn([U1, said("It is late."), U2], A2, 40)
+    account = wire.account()
+    (trace,) = account.traces
+    assert [step.content for step in trace.steps] == ["one", "It is late.", "two", "second"]
+    answer = trace.steps[1]
+    assert (answer.retries, answer.usage, answer.duration_ms) == (0, Usage(8, 3), 30)
+    assert [source.exchange for source in answer.sources] == ["x2", "x1"]
+    assert account.fates[1].why == "it goes on from the answer before, which was cut short"
+
+
+@pytest.mark.parametrize("begun", [None, "It was"])
+def test_the_same_request_with_another_beginning_is_another_conversation(
+    wire: Wire, begun: str | None
+) -> None:
+    wire.turn([U1], said("It is"), 0)
+    wire.turn([U1], said("It is late."), 20, begun=begun)
+    assert len(wire.account().traces) == 2
+
+
+def test_an_answer_that_could_not_be_gone_on_from_stays(wire: Wire) -> None:
+    wire.turn([U1], said("It is"), 0)
+    wire.turn([U1], None, 20, begun="It is", error="HTTP 400", status=400)
+    assert brief(wire.steps())[1:] == [("assistant", "responds", "It is"), ("system", "fails", "llm")]
+
+
+def test_a_stream_that_failed_behind_a_thought_is_told_as_a_failure(wire: Wire) -> None:
+    wire.turn([U1], parts(Thought("hm")), 0, error="overloaded")
+    steps = wire.steps()
+    assert [(step.action, step.error) for step in steps] == [
+        ("says", None),
+        ("thinks", None),
+        ("fails", "overloaded"),
+    ]
+
+
+# -- echoes ----------------------------------------------------------------------
+
+
+def test_an_echo_without_the_thought_between_two_texts_is_no_edited_one(wire: Wire) -> None:
+    wire.turn([U1], parts(Said("a"), Thought("hm"), Said("b")), 0)
+    wire.turn([U1, said("ab"), U2], A2, 20)
+    wire.turn([U1, said("a\nb"), U2, A2, user("three")], said("third"), 40)
+    account = wire.account()
+    (trace,) = account.traces
+    assert [step.content for step in trace.steps] == [
+        "one",
+        "a",
+        "hm",
+        "b",
+        "two",
+        "second",
+        "three",
+        "third",
+    ]
+    notes = [note.text for noted in account.notes[trace.id] for note in noted if note.kind == "echo"]
+    assert notes == ["the next request repeats it"] * 2
+
+
+def test_a_call_that_a_client_left_out_and_the_model_made_again_counts_once(wire: Wire) -> None:
+    one, two = Call("look", {"n": 1}, "c1"), Call("look", {"n": 2}, "c2")
+    wire.turn([U1], said(None, one, two), 0)
+    history = [U1, said(None, one), told("c1", "seen 1")]
+    wire.turn(history, said(None, replace(two, call_id="c3")), 20)
+    wire.add(Decoded("mcp", uses=(ToolUse("look", {"n": 2}, "seen 2"),)), 32, Role.TOOL)
+    wire.turn([*history, said(None, replace(two, call_id="c3")), told("c3", "seen 2")], A1, 60)
+    account = wire.account()
+    (trace,) = account.traces
+    calls = [step for step in trace.steps if step.action == "calls"]
+    assert [(step.call_id, step.visibility) for step in calls] == [
+        ("c1", Visibility.USER),
+        ("c2", Visibility.INTERNAL),
+        ("c3", Visibility.USER),
+    ]
+    assert [step.call_id for step in trace.steps if step.actor == "tool"] == ["c1", "c3"]
+    assert [note.text for note in account.notes[trace.id][2]][1:] == ["the next request leaves the call out"]
+
+
+def test_a_call_that_a_client_left_out_stands_where_nothing_came_in_its_place(wire: Wire) -> None:
+    one, two = Call("look", {"n": 1}, "c1"), Call("look", {"n": 2}, "c2")
+    wire.turn([U1], said(None, one, two), 0)
+    wire.turn([U1, said(None, one), told("c1", "seen 1")], A1, 20)
+    assert all(step.visibility is Visibility.USER for step in wire.steps())
+
+
+def test_a_call_that_a_client_answers_later_was_not_left_out(wire: Wire) -> None:
+    one, two = Call("look", {"n": 1}, "c1"), Call("look", {"n": 2}, "c2")
+    wire.turn([U1], said(None, one, two), 0)
+    history = [U1, said(None, one), told("c1", "seen 1")]
+    wire.turn(history, said(None, replace(two, call_id="c3")), 20)
+    more = [said(None, replace(two, call_id="c3")), told("c2", "seen 2"), told("c3", "seen 2")]
+    wire.turn([*history, *more], A1, 60)
+    assert all(step.visibility is Visibility.USER for step in wire.steps())
+
+
+def test_calls_that_a_client_spreads_over_messages_are_all_kept(wire: Wire) -> None:
+    one, two = Call("look", {"n": 1}, "c1"), Call("look", {"n": 2}, "c2")
+    wire.turn([U1], said(None, one, two), 0)
+    spread = [said(None, one), told("c1", "seen 1"), said(None, two), told("c2", "seen 2")]
+    wire.turn([U1, *spread], said(None, replace(two, call_id="c3")), 20)
+    steps = wire.steps()
+    assert [step.action for step in steps] == ["says", "calls", "calls", "responds", "responds", "calls"]
+    assert all(step.visibility is Visibility.USER for step in steps)
+
+
+# -- which conversation ------------------------------------------------------------
+
+
+def test_a_history_that_the_vendor_summed_up_and_dropped_goes_on_with_its_conversation(wire: Wire) -> None:
+    wire.turn([U1], A1, 0)
+    wire.turn([U1, A1, U2], A2, 20)
+    wire.turn([A2, user("three")], said("third"), 40, compacted=True)
+    wire.turn([A2, user("three"), said("third"), user("four")], said("fourth"), 60, compacted=True)
+    steps = wire.steps()
+    assert [step.content for step in steps] == [
+        "one",
+        "first",
+        "two",
+        "second",
+        "three",
+        "third",
+        "four",
+        "fourth",
+    ]
+    assert [step.seq for step in steps if step.segment] == [5]
+
+
+def test_the_same_words_without_a_summary_are_another_conversation(wire: Wire) -> None:
+    wire.turn([U1], A1, 0)
+    wire.turn([A1, U2], A2, 20)
+    assert len(wire.account().traces) == 2
+
+
+def test_a_summary_that_left_the_users_words_standing_is_tied_by_them(wire: Wire) -> None:
+    wire.turn([U1], A1, 0)
+    wire.turn([U1, A1, U2], A2, 20)
+    wire.turn([U1, U2, user("three")], said("third"), 40, compacted=True)
+    wire.turn([user("else"), U2, user("three")], said("other"), 60, compacted=True)
+    wire.turn([U1, user("else"), user("three")], said("other"), 80, compacted=True)
+    traces = wire.account().traces
+    assert [step.content for step in traces[0].steps] == ["one", "first", "two", "second", "three", "third"]
+    assert [step.segment for step in traces[0].steps][4] == "compacted"
+    assert len(traces) == 3
+
+
+def test_an_api_that_keeps_a_conversation_is_sent_what_is_new_alone(wire: Wire) -> None:
+    wire.turn([U1], said(None, LOOK), 0, session="conv")
+    wire.turn([told("c1", "seen")], A1, 20, session="conv")
+    wire.turn([U2], None, 40, session="conv", error="HTTP 503", status=503)
+    wire.turn([U2], A2, 60, session="conv")
+    steps = wire.steps()
+    assert brief(steps) == [
+        ("user", "says", "one"),
+        ("assistant", "calls", "look"),
+        ("tool", "responds", "look"),
+        ("assistant", "responds", "first"),
+        ("user", "says", "two"),
+        ("assistant", "responds", "second"),
+    ]
+    assert {(step.segment, step.visibility) for step in steps} == {(None, Visibility.USER)}
+    assert [step.retries for step in steps] == [0, 0, 0, 0, 0, 1]
+
+
+def test_a_client_that_stops_to_bear_an_id_goes_on_with_its_conversation(wire: Wire) -> None:
+    wire.turn([U1], A1, 0, session="conv")
+    wire.turn([U1], A1, 5, session="other")
+    wire.turn([U1, A1, U2], A2, 20)
+    first, second = wire.account().traces
+    assert [step.content for step in first.steps] == ["one", "first"]
+    assert [step.content for step in second.steps] == ["one", "first", "two", "second"]
+    assert not any(step.segment for step in second.steps)
+
+
+def test_a_request_that_failed_has_no_answer_for_a_history_to_repeat(wire: Wire) -> None:
+    wire.turn([U1], None, 0, error="HTTP 404", status=404)
+    wire.turn([U1], said("almost so"), 20)
+    wire.turn([U1, said("almost so!"), U2], A2, 40)
+    wire.turn([user("else")], None, 60, error="HTTP 400", status=400)
+    wire.turn([user("else"), A1, U2], A2, 80)
+    traces = wire.account().traces
+    assert [[step.content for step in trace.steps] for trace in traces] == [
+        ["one", None],
+        ["one", "almost so", "two", "second"],
+        ["else", None, "first", "two", "second"],
+    ]
