@@ -79,6 +79,8 @@ def _exact(draft: str) -> "type[Validator]":
     """Give a draft's validator, made to take exact numbers and to stop patterns."""
     from jsonschema.validators import extend
 
+    from abs_replay.evaluators.schema_formats import formats_of
+
     if draft not in DRAFTS:
         raise Undecided(f"unknown JSON Schema draft {shown(draft)}")
     kind = validator_of(draft)
@@ -87,7 +89,7 @@ def _exact(draft: str) -> "type[Validator]":
         types = types.redefine("integer", _is_integer)
     own = {"pattern": _pattern, "multipleOf": _multiple_of}
     exact: Any = extend(  # type: ignore[no-untyped-call]
-        kind, own, type_checker=types, format_checker=kind.FORMAT_CHECKER
+        kind, own, type_checker=types, format_checker=formats_of(kind)
     )
     exact.evolve = partialmethod(_evolve, exact.evolve)
     exact.descend = partialmethod(_descend, exact.descend)
