@@ -1,6 +1,7 @@
 """`all_of`, `any_of`, `none_of`, nested to any depth (SEMANTICS E7, R6)."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from math import fsum
 
 from abs_replay.evaluators.context import Context, verdict
@@ -42,7 +43,7 @@ def _composed(evaluation: Evaluation, context: Context, rule: Rule, *, inverted:
         evaluation,
         status,
         _reason(evaluation, counted, status, score),
-        evidence=tuple(dict.fromkeys([seq for child in counted for seq in child.evidence])),
+        evidence=tuple(dict.fromkeys(chain.from_iterable([child.evidence for child in counted]))),
         score=score,
         threshold=threshold,
         children=children,

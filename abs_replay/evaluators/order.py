@@ -4,7 +4,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence as Steps
 
 from abs_replay.evaluators.context import Context, failed, passed
-from abs_replay.evaluators.selectors import named
 from abs_replay.spec.rules import Count, Eventually, Never, Selector, Sequence, Within
 from abs_replay.spec.session import Evaluation
 from abs_replay.verdicts import Verdict
@@ -22,7 +21,7 @@ def sequence(evaluation: Evaluation, context: Context) -> Verdict:
         first = bisect_left(positions, start)
         if first == len(positions):
             where = f"after step {found[-1]}" if found else "in the trace"
-            return failed(evaluation, f"expected {named(selector)} {where}, observed none", *found)
+            return failed(evaluation, f"expected {selector.words} {where}, observed none", *found)
         found.append(steps[positions[first]].step.seq)
         start = positions[first] + 1
     return passed(evaluation, f"found in order at steps {_listed(found)}", *found)
@@ -33,8 +32,8 @@ def eventually(evaluation: Evaluation, context: Context) -> Verdict:
     assert isinstance(rule, Eventually)
     found = _found(rule.match, context)
     if found:
-        return passed(evaluation, f"{named(rule.match)} at step {found[0]}", *found)
-    return failed(evaluation, f"expected {named(rule.match)} somewhere, observed none")
+        return passed(evaluation, f"{rule.match.words} at step {found[0]}", *found)
+    return failed(evaluation, f"expected {rule.match.words} somewhere, observed none")
 
 
 def never(evaluation: Evaluation, context: Context) -> Verdict:
@@ -42,9 +41,9 @@ def never(evaluation: Evaluation, context: Context) -> Verdict:
     assert isinstance(rule, Never)
     found = _found(rule.match, context)
     if not found:
-        return passed(evaluation, f"{named(rule.match)} nowhere")
+        return passed(evaluation, f"{rule.match.words} nowhere")
     return failed(
-        evaluation, f"expected {named(rule.match)} nowhere, observed at step {_listed(found)}", *found
+        evaluation, f"expected {rule.match.words} nowhere, observed at step {_listed(found)}", *found
     )
 
 
@@ -56,10 +55,14 @@ def count(evaluation: Evaluation, context: Context) -> Verdict:
     number = len(found)
     low, high = rule.min, rule.max
     fits = (low is None or number >= low) and (high is None or number <= high)
-    least, most = f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else ""
-    bounds = f"{least} and {most}" if least and most else least or most
-    reason = f"expected {named(rule.match)} {bounds} times, observed {number}"
+    reason = f"expected {rule.match.words} {_bounds(low, high)} times, observed {number}"
     return passed(evaluation, reason, *found) if fits else failed(evaluation, reason, *found)
+
+
+def _bounds(low: int | None, high: int | None) -> str:
+    if high is None:
+        return f"at least {low}"
+    return f"at most {high}" if low is None else f"at least {low} and at most {high}"
 
 
 def within(evaluation: Evaluation, context: Context) -> Verdict:
@@ -68,17 +71,17 @@ def within(evaluation: Evaluation, context: Context) -> Verdict:
     assert isinstance(rule, Within)
     steps, starts = context.steps, context.selected(rule.after)
     if not starts:
-        return failed(evaluation, f"expected {named(rule.after)} to begin from, observed none")
+        return failed(evaluation, f"expected {rule.after.words} to begin from, observed none")
     hits = context.selected(rule.match)
     evidence: list[int] = []
     for start in starts if rule.every else starts[:1]:
         evidence.append(steps[start].step.seq)
         hit = _hit(hits, start, rule.max_steps, context)
         if hit is None:
-            wanted = f"{named(rule.match)} within {rule.max_steps} steps after step {steps[start].step.seq}"
+            wanted = f"{rule.match.words} within {rule.max_steps} steps after step {steps[start].step.seq}"
             return failed(evaluation, f"expected {wanted}, observed none", *evidence)
         evidence.append(steps[hit].step.seq)
-    return passed(evaluation, f"{named(rule.match)} within {rule.max_steps} steps", *evidence)
+    return passed(evaluation, f"{rule.match.words} within {rule.max_steps} steps", *evidence)
 
 
 _SYSTEM = Selector(actor="system")
@@ -102,4 +105,4 @@ def _found(selector: Selector, context: Context) -> list[int]:
 
 
 def _listed(numbers: Steps[int]) -> str:
-    return ", ".join(str(number) for number in numbers[:10]) + (", …" if len(numbers) > 10 else "")
+    return ", ".join(map(str, numbers[:10])) + (", …" if len(numbers) > 10 else "")

@@ -4,6 +4,7 @@ A trace has few kinds of steps: equal in actor, action and target. A selector is
 once, however long the trace.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
@@ -36,9 +37,9 @@ type Kinds = Mapping[tuple[str, str, str | None], Sequence[int]]
 
 def kinds_of(steps: Sequence[Seen]) -> Kinds:
     """Give the positions of each kind of step, in order."""
-    kinds: dict[tuple[str, str, str | None], list[int]] = {}
+    kinds = defaultdict[tuple[str, str, str | None], list[int]](list)
     for position, seen in enumerate(steps):
-        kinds.setdefault((seen.actor, seen.action, seen.target), []).append(position)
+        kinds[seen.actor, seen.action, seen.target].append(position)
     return kinds
 
 
@@ -53,7 +54,7 @@ def positions(selector: Selector, kinds: Kinds, aliases: Aliases) -> Sequence[in
         for (its_actor, its_action, its_target), of_kind in kinds.items()
         if (its_actor != "system" if actor is None else actor == its_actor)
         and (action is None or action == its_action)
-        and (target is None or same_name(target, its_target, aliases))
+        and (target is None or target == its_target or (aliases and same_name(target, its_target, aliases)))
     ]
     if len(found) > 1:
         return sorted(chain.from_iterable(found))
@@ -65,9 +66,3 @@ def selected(selector: Selector, steps: Sequence[Seen], aliases: Aliases, start:
     for position in range(start, len(steps)):
         if selects(selector, steps[position], aliases):
             yield position
-
-
-def named(selector: Selector) -> str:
-    """Write a selector for a reason: `assistant calls "Order MCP"`."""
-    words = f"{selector.actor or 'anybody'} {selector.action or 'does anything'}"
-    return f'{words} "{selector.target}"' if selector.target else words

@@ -6,6 +6,7 @@ by the loader before validation.
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,6 +20,12 @@ class Selector(BaseModel):
     actor: str | None = None
     action: str | None = None
     target: str | None = None
+
+    @cached_property
+    def words(self) -> str:
+        """What it picks, for a reason: `assistant calls "Order MCP"`."""
+        words = f"{self.actor or 'anybody'} {self.action or 'does anything'}"
+        return f'{words} "{self.target}"' if self.target else words
 
 
 class Rule(BaseModel):
