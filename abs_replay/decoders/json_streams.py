@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from abs_replay.decoders.fields import parse_or_none
 
+_LINE_END: Final = re.compile(r"[\r\n]")  # texts may hold the other ends that Unicode has
 _BLANKS: Final = re.compile(r"[\s,]*")
 _BOUNDS: Final = json.JSONDecoder()  # says where a value ends; `fields` reads it
 
@@ -21,7 +22,7 @@ def values(text: str) -> list[Any]:
         return [whole]
     if text.startswith("["):
         return whole if isinstance(whole, list) else _items(text)
-    return [parse_or_none(line) for line in text.splitlines() if line.strip()]
+    return [parse_or_none(line) for line in _LINE_END.split(text) if line.strip()]
 
 
 def _items(text: str) -> list[Any]:

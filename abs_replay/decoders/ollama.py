@@ -89,13 +89,10 @@ def _history(body: Mapping[str, Any]) -> Iterator[Message]:
             if text(obj(value).get("role")):
                 yield _message(value, f"request.messages[{index}]")
         return
-    system, prompt = text(body.get("system")), text(body.get("prompt"))
-    if system:
+    if system := text(body.get("system")):
         yield message("system", [Said(system)], "request.system")
-    pictures = list(_pictures(body, "request"))
-    if prompt or pictures:
-        said = [Said(prompt, "request.prompt")] if prompt else []
-        yield message("user", [*said, *pictures], "request.prompt")
+    asked = Said(body.get("prompt"), "request.prompt")
+    yield message("user", [asked, *_pictures(body, "request")], "request.prompt")
 
 
 def _message(value: Mapping[str, Any], at: str) -> Message:

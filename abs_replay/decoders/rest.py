@@ -53,12 +53,8 @@ def _arguments(exchange: Exchange, content: Content) -> Json:
 
 def _parameters(query: str) -> dict[str, Json]:
     """Read a query; a name that comes several times has a list."""
-    try:
-        pairs = parse_qsl(query, keep_blank_values=True)
-    except ValueError:  # more fields than Python's limit
-        return {"query": query}
     found: dict[str, list[str]] = {}
-    for key, value in pairs:
+    for key, value in parse_qsl(query, keep_blank_values=True):
         found.setdefault(key, []).append(value)
     return {key: values[0] if len(values) == 1 else values for key, values in found.items()}
 

@@ -587,3 +587,25 @@ def test_odd_blocks_and_events_are_taken(messages: list[Any], answer: object) ->
     decoded: Decoded = DECODERS["anthropic"].decode(exchange(answer, messages))
     assert decoded.turn is not None
     assert decoded.turn.reply or decoded.turn.error or isinstance(answer, bytes)
+
+
+def test_an_event_without_data_is_nothing_to_tell() -> None:
+    data = b"event: ping\ndata:  \n\n" + stream(started(), opened(0, type="text"), *ended())
+    found = decode(exchange(data))
+    assert (found.complete, found.remarks) == (True, ())
+
+
+def test_a_message_without_a_role_is_none() -> None:
+    assert history(USER, {"content": "whose?"}) == history(USER)
+
+
+def test_a_server_call_without_an_id_waits_for_no_result() -> None:
+    bare = {key: value for key, value in SEARCH.items() if key != "id"}
+    asked, found = reply(whole(bare, {**FOUND, "tool_use_id": None})).parts
+    assert isinstance(asked, Served)
+    assert isinstance(found, Served)
+    assert (asked.call.name, asked.answered, found.call.name) == ("web_search", False, "web_search")
+
+
+def test_an_empty_text_is_no_part() -> None:
+    assert reply(whole({"type": "text", "text": ""}, {"type": "text", "text": "a"})).content == "a"

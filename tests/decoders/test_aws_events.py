@@ -103,3 +103,11 @@ def test_a_stream_is_known_by_its_first_checksum_or_its_type() -> None:
 def test_any_bytes_are_taken(data: bytes) -> None:
     found = aws_events.read(data)
     assert not data or found.fault or found.frames
+
+
+def test_lengths_are_checked_before_they_are_believed() -> None:
+    data = bytearray(frame(b"one", HEADERS))
+    data[3] ^= 1
+    assert aws_events.read(bytes(data)).fault == (
+        "frame 0, at byte 0, has lengths that their checksum does not fit"
+    )

@@ -467,3 +467,15 @@ def test_odd_blocks_and_events_are_taken(content: list[Any], answer: object, ope
     one = exchange(answer, [{"role": "user", "content": content}], operation)
     decoded: Decoded = DECODERS["bedrock"].decode(one)
     assert decoded.turn is not None
+
+
+def test_an_event_of_another_name_is_told_as_left_out() -> None:
+    found = decode(
+        exchange(stream(event("novelEvent", {"a": 1}), said(0, text="a")), operation="converse-stream")
+    )
+    assert found.remarks == ("an event of type novelEvent is left out",)
+
+
+def test_a_delta_without_a_known_key_is_told_as_left_out() -> None:
+    found = decode(exchange(stream(said(0, novel={"a": 1})), operation="converse-stream"))
+    assert found.remarks == ("a delta of type novel is left out",)

@@ -340,3 +340,51 @@ answers = values | st.lists(values, max_size=3).flatmap(
 def test_nothing_that_comes_makes_it_raise(messages: list[Any], answer: object, more: dict[str, Any]) -> None:
     cohere.decode(exchange(answer, {"messages": messages, **more}))
     cohere_v1.decode(first(answer, **{**more, "message": "hi"}))
+
+
+def test_a_message_without_a_role_is_none() -> None:
+    found = turn(
+        exchange({"message": {"content": []}}, {"messages": [{"content": "whose?"}, *ASKED]})
+    ).history
+    assert [message.content for message in found] == ["hi"]
+    found = turn(first({"text": "a", "generation_id": "g"}, chat_history=[{"message": "whose?"}])).history
+    assert [message.content for message in found] == ["hi"]
+
+
+def test_a_block_without_words_is_told_as_it_is() -> None:
+    assert reply(exchange({"message": {"content": [{"type": "novel", "a": 1}]}})).content == {
+        "type": "novel",
+        "a": 1,
+    }
+
+
+def test_a_streamed_call_without_a_name_is_remarked() -> None:
+    unnamed = delta("tool-call-start", 0, tool_calls={"id": "c", "function": {"arguments": "{"}})
+    found = decode(exchange(sse(START, unnamed, END)))
+    assert found.remarks == ("a call has no name",)
+    assert found.turn
+    assert found.turn.reply == Message("assistant", at="response.events[0-2]")
+
+
+def test_a_stream_of_nothing_has_no_reply() -> None:
+    for one in (exchange(sse()), first(sse({}), "hi")):
+        found = turn(one)
+        assert found.reply is None
+    assert decode(first(sse("x"))).remarks == ("an event is no JSON",)
+
+
+def test_an_agent_is_known_by_the_events_of_the_first_version() -> None:
+    one = first(lines({"event_type": "text-generation", "text": "a"}, {"event_type": "stream-end"}))
+    elsewhere = exchange(
+        one.response.body.data if one.response else b"", {"message": "hi"}, "/talk", role=Role.AGENT
+    )
+    assert decode(elsewhere).protocol == "cohere_v1"
+
+
+def test_a_call_of_the_first_version_needs_a_name() -> None:
+    answer = {
+        "text": "a",
+        "generation_id": "g",
+        "tool_calls": [{"parameters": {}}, {"name": "f", "parameters": {}}],
+    }
+    assert [call.name for call in reply(first(answer)).calls] == ["f"]

@@ -1,17 +1,19 @@
 """Content codings: whole, cut short, lied about, and never an exception."""
 
 import gzip
+import sys
 import tracemalloc
 import zlib
 from collections.abc import Callable
 from importlib import import_module
 from random import Random
+from types import ModuleType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abs_replay.decoders.content import LARGEST, Content, request_content, unpack
+from abs_replay.decoders.content import LARGEST, Content, request_content, response_content, unpack
 from abs_replay.exchange import Body, Channel, Exchange, Request, Role
 
 TEXT = b'{"content": "' + bytes(range(32, 127)) * 40 + b'"}'
@@ -109,3 +111,51 @@ def test_no_bytes_raise(coding: str, data: bytes) -> None:
     unpack(coding, data)
     unpack(coding, b"\x1f\x8b\x08\x00" + data)
     unpack(coding, gzip.compress(TEXT)[:-20] + data)
+
+
+@pytest.mark.parametrize(("coding", "library"), [("br", "brotli"), ("zstd", "backports.zstd")])
+def test_a_body_whose_library_is_missing_stays_packed_and_says_so(
+    coding: str, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    data = b"\x28\xb5\x2f\xfd" + coding.encode()
+    assert unpack(coding, data) == Content(
+        data, (f"no library for content-encoding {coding}; the body stays packed",)
+    )
+
+
+def test_a_brotli_that_can_not_be_held_back_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = ModuleType("brotli")
+    before.__dict__["Decompressor"] = object
+    monkeypatch.setitem(sys.modules, "brotli", before)
+    assert unpack("br", b"any").remarks == ("no library for content-encoding br; the body stays packed",)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_bytes_that_are_not_what_their_header_says_are_kept(coding: str) -> None:
+    data = {"gzip": b"\x1f\x8b\x08\xff" + b"x" * 20, "zstd": b"\x28\xb5\x2f\xfd" + b"\xff" * 40}
+    content = unpack(coding, data.get(coding, b"\xff words"))
+    assert content.data == data.get(coding, b"\xff words")
+    assert content.remarks[0].endswith("; the body is kept as it came")
+
+
+@pytest.mark.parametrize("name", ["gzip", "deflate", "zstd"])
+def test_what_stands_before_a_broken_place_is_kept(name: str) -> None:
+    coding, pack = PACKERS[name]
+    random = Random(1)
+    text = b" ".join(b"%d" % random.randrange(10**6) for _ in range(50_000))
+    packed = bytearray(pack(text))
+    packed[len(packed) // 2 :] = b"\xff" * (len(packed) - len(packed) // 2)
+    content = unpack(coding, bytes(packed))
+    assert content.data[:100_000] == text[:100_000]
+    assert content.remarks == (f"{name} ends early; {len(content.data)} bytes could be unpacked",)
+
+
+def test_no_coding_and_a_coding_of_nothing_change_nothing() -> None:
+    assert unpack("identity", b"a") == unpack("gzip", b"a") == Content(b"a")
+    assert unpack("gzip", b"") == Content(b"")
+
+
+def test_a_lost_answer_has_no_content() -> None:
+    exchange = Exchange("x", Channel(Role.LLM, "llm"), 0, Request("POST", "/"))
+    assert response_content(exchange) == Content(b"")

@@ -343,3 +343,30 @@ def test_nothing_that_comes_makes_it_raise(
 def test_no_other_decoder_claims_it() -> None:
     for one in (exchange(answer({"text": "x"})), exchange(sse(*WHOLE), target=STREAM)):
         assert [name for name, decoder in DECODERS.items() if decoder.claims(one)] == ["gemini"]
+
+
+def test_an_error_says_more_than_an_answer_without_candidates() -> None:
+    found = turn(exchange(answer(finish="SAFETY")))
+    assert found.error == "no content (finish_reason SAFETY)"
+    assert turn(exchange(answer({"text": "a"}, finish="SAFETY"))).error is None
+    assert turn(exchange(answer())).error is None
+
+
+def test_pictures_may_be_thought() -> None:
+    picture = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}, "thought": True}
+    thought, said = reply(answer(picture, {"text": "a"})).parts
+    assert isinstance(thought, Thought)
+    assert json.loads(thought.text)["inlineData"]["bytes"] == 3
+    assert isinstance(said, Said)
+
+
+def test_a_call_without_a_name_is_remarked() -> None:
+    found = decode(exchange(answer({"functionCall": {"args": {"a": 1}}})))
+    assert found.remarks == ("a functionCall has no name",)
+
+
+def test_a_result_without_a_call_stands_alone() -> None:
+    alone = reply(answer({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}))
+    (part,) = alone.parts
+    assert isinstance(part, Served)
+    assert (part.call.name, part.call.arguments, part.content) == ("code_execution", {}, "1")

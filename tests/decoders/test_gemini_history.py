@@ -120,3 +120,20 @@ def test_an_answer_is_known_again_in_the_next_request(
     # Words on both sides of a thought are two parts, and one when the thought is left out.
     if not any(part.get("thought") for part in given_parts):
         assert found[0].content == made.content
+
+
+def test_a_content_of_nothing_is_no_message() -> None:
+    assert history(user({"text": ""}), *ASKED) == history({}, *ASKED)
+
+
+def test_what_failed_keeps_its_output_beside_the_error() -> None:
+    (told,) = history(user({"functionResponse": {"name": "f", "response": {"output": "a", "error": "b"}}}))
+    assert (told.content, told.error) == ({"output": "a", "error": "b"}, "b")
+
+
+def test_pictures_that_a_tool_answers_are_named() -> None:
+    parts = [{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}, {"fileData": {"fileUri": "u"}}, {}]
+    (told,) = history(user({"functionResponse": {"name": "f", "response": {"output": "a"}, "parts": parts}}))
+    assert isinstance(told.content, list)
+    words, picture, file = told.content
+    assert (words, picture["inlineData"]["bytes"], file) == ("a", 3, {"inlineData": {"fileUri": "u"}})

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from abs_replay.decoders import Message, chat_messages
-from abs_replay.decoders.histories import Histories
+from abs_replay.decoders.histories import Histories, remember
 
 texts = st.sampled_from(["a", "b", ""])
 values = st.one_of(
@@ -50,3 +50,18 @@ def test_what_is_no_text_is_read_each_time() -> None:
     read = (Message("user", "a"), Message("user", [1]))
     known.learn(said, "x", 0, read)
     assert known.begun([said[0], {"role": "user", "content": [True]}], "x") == read[:1]
+
+
+def test_what_was_kept_is_forgotten_where_it_is_too_much() -> None:
+    kept: dict[int, int] = {}
+    for number in range(8193):
+        remember(kept, number, number)
+    assert kept == {8192: 8192}
+
+
+def test_of_many_conversations_the_oldest_is_forgotten() -> None:
+    known = Histories()
+    for number in range(257):
+        known.learn([{"content": str(number)}], "x", 0, (Message("user", str(number)),))
+    assert known.begun([{"content": "0"}], "x") == ()
+    assert known.begun([{"content": "1"}], "x") == (Message("user", "1"),)

@@ -75,3 +75,8 @@ def test_each_call_is_answered_once_and_only_by_what_follows_it() -> None:
     asked, result = Message("assistant", calls=(Call("f"), Call("f"))), Message("tool", "x")
     found = attributed([result, asked, result, result, result])
     assert [message.name for message in found] == [None, None, "f", "f", None]
+
+
+def test_other_line_ends_of_unicode_end_no_line() -> None:
+    text = '{"a": "\u2028\x85\x0c"}'.replace("\x0c", "")
+    assert json_streams.values(f"{text}\r\n{text}") == [{"a": "\u2028\x85"}] * 2

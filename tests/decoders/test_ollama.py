@@ -209,3 +209,26 @@ answers = values | st.lists(values, max_size=3).flatmap(lambda v: st.sampled_fro
 def test_nothing_that_comes_makes_it_raise(messages: list[Any], answer: object, more: dict[str, Any]) -> None:
     ollama.decode(exchange(answer, {"messages": messages, **more}))
     ollama.decode(exchange(answer, {**more, "prompt": "x"}, "/api/generate"))
+
+
+def test_what_is_no_message_picture_or_call_is_passed_over() -> None:
+    messages = ["x", {"content": "whose?"}, {"role": "user", "content": "hi", "images": [1, "AAAA"]}]
+    found = turn(
+        exchange(said("a", done=True, tool_calls=["x", call("", {}), call("f", {})]), {"messages": messages})
+    )
+    (asked,) = found.history
+    assert isinstance(asked.content, list)
+    assert (asked.content[0], asked.content[1]["image"]["bytes"]) == ("hi", 3)
+    assert found.reply is not None
+    assert [one.name for one in found.reply.calls] == ["f"]
+
+
+def test_content_that_is_no_text_is_told_as_it_is() -> None:
+    found = turn(exchange(said({"a": 1}, done=True))).reply
+    assert found is not None
+    assert found.content == {"a": 1}
+
+
+def test_a_prompt_that_is_none_asks_nothing() -> None:
+    one = exchange({"response": "a", "done": True}, {"prompt": "x", "system": "s"}, "/api/generate")
+    assert [message.role for message in turn(one).history] == ["system", "user"]

@@ -661,3 +661,42 @@ def in_pieces(answer: dict[str, Any], size: int) -> list[dict[str, Any]]:
 
 def cut(text: str, size: int) -> list[str]:
     return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def test_what_is_no_call_among_calls_is_passed_over() -> None:
+    chunk = delta(tool_calls=["x", {"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}])
+    assert calls(stream(chunk)) == [("c", "f", {})]
+
+
+def test_a_server_tool_without_a_name_is_none_in_a_stream_as_in_a_message() -> None:
+    tools = [{"index": 0, "arguments": "{}"}]
+    for answer in (
+        stream(delta(content="a", executed_tools=tools)),
+        plain({"content": "a", "executed_tools": tools}),
+    ):
+        reply = turn(answer).reply
+        assert reply is not None
+        assert (reply.content, reply.parts) == ("a", ())
+
+
+def test_neighbouring_thoughts_in_parts_are_one() -> None:
+    thoughts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "a"}]},
+        {"type": "thinking", "thinking": "b"},
+    ]
+    reply = turn(plain({"content": [*thoughts, {"type": "text", "text": "c"}]})).reply
+    assert reply is not None
+    assert [getattr(part, "text", None) for part in reply.parts] == ["ab", None]
+
+
+def test_texts_among_parts_need_no_object() -> None:
+    assert (
+        turn(plain({"content": "x"}), messages=[{"role": "user", "content": ["a", "b"]}]).history[0].content
+        == "a\nb"
+    )
+
+
+def test_a_choice_that_is_none_is_passed_over() -> None:
+    reply = turn(stream({"choices": ["x", *delta(content="a")["choices"]]})).reply
+    assert reply is not None
+    assert reply.content == "a"

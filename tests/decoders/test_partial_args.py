@@ -90,3 +90,17 @@ def test_calls_in_pieces_end_by_an_empty_one_by_the_next_name_or_by_the_end() ->
         ("h", {"b": Number("2.5")}, "response.events[4-5]"),
     ]
     assert found.remarks == ("a partial argument of h has no usable path",)
+
+
+def test_a_piece_of_nothing_is_nothing() -> None:
+    args = PartialArgs()
+    args.add({"jsonPath": "$.a"})
+    assert (args.arguments(), args.lost) == ({}, 0)
+
+
+def test_a_quoted_name_is_json_and_a_way_through_a_text_leads_nowhere() -> None:
+    args = PartialArgs()
+    args.add({"jsonPath": "$['\\x']", "numberValue": 1})
+    args.add({"jsonPath": "$.a", "numberValue": 1})
+    args.add({"jsonPath": "$.a.b.c", "numberValue": 2})
+    assert (args.arguments(), args.lost) == ({"a": 1}, 2)

@@ -15,7 +15,7 @@ from abs_replay.exchange import Channel, Exchange, Request, Role
 from tests import corpus, golden_cases
 
 FIXTURES = golden_cases.exchanges()
-ORDERS = [list(DECODERS), list(reversed(DECODERS)), Random(1).sample(list(DECODERS), len(DECODERS))]
+ORDERS = [list(DECODERS), list(DECODERS)[::-1], Random(1).sample(list(DECODERS), len(DECODERS))]
 # What the corpus holds beside turns, uses and spans: questions about the server, and other APIs of vendors.
 ASIDE = re.compile(r"/(embeddings|conversations|files|vector_stores|fileSearchStores|ingest|completions)\b")
 
