@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from abs_replay.cli.saying import say
 from abs_replay.cli.writing import STDOUT, write
 from abs_replay.errors import StoreError, UsageError
 from abs_replay.exporters import EXPORTERS
@@ -70,9 +71,9 @@ def command(ref: str, format_: str, store: Path | None, output: Path | None, for
     name = trace.id if trace else recording.name
     path = output or Path(f"{_file_name(name)}{wanted.ending}")
     write(path, render(format_, content), force)
-    click.echo(f"{path}: {_counted(content)}", err=path == STDOUT)
+    say(f"{path}: {_counted(content)}", err=path == STDOUT)
     if wanted.of_exchanges and not content.exchanges:
-        click.echo(f"warning: recording {recording.name} holds no exchange that ended", err=True)
+        say(f"warning: recording {recording.name} holds no exchange that ended")
 
 
 def _chosen(store: "Store", ref: str) -> "tuple[Recording, Trace | None]":

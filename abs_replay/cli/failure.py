@@ -1,7 +1,6 @@
 """How a command ends when something is wrong: one line each, status 2, JSON where JSON was asked."""
 
 import errno
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -10,7 +9,9 @@ from itertools import pairwise
 
 import click
 
+from abs_replay.cli.saying import say
 from abs_replay.errors import AbsReplayError, Problem, SpecError
+from abs_replay.exact_json import Json
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # what a disk says of standard output
 
@@ -62,7 +63,8 @@ def _report_usage(error: click.ClickException, arguments: Sequence[str]) -> int:
         _print_json({"result": "usage", "problems": [{"message": error.format_message()}]})
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = f" (see {context.command_path} --help)" if context else ""
-    click.echo(f"abs: {error.format_message()}{hint}", err=True)
+    message = error.format_message().replace("\n\t", " ")  # click lists choices below each other
+    say(f"abs: {message}{hint}")
     return 2
 
 
@@ -76,15 +78,18 @@ def _report(error: AbsReplayError, arguments: Sequence[str]) -> int:
                 "problems": [_as_json(p, invalid) for p in problems],
             }
         )
-    click.echo(str(error) if isinstance(error, SpecError) else f"abs: {error}", err=True)
+    for line in map(str, error.problems) if isinstance(error, SpecError) else (f"abs: {error}",):
+        say(line)
     return error.exit_status
 
 
-def _as_json(problem: Problem, placed: bool) -> dict[str, object]:
+def _as_json(problem: Problem, placed: bool) -> dict[str, Json]:
     if not placed:
         return {"message": problem.message}
     return {"file": problem.file, "line": problem.line, "path": problem.path, "message": problem.message}
 
 
-def _print_json(value: object) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+def _print_json(value: Json) -> None:
+    from abs_replay.reports.json_report import write
+
+    click.echo(write(value), nl=False)

@@ -12,6 +12,7 @@ import click
 
 from abs_replay.cli.judge import answers_option, judge_of, unused_of
 from abs_replay.cli.report_format import format_option, put_out
+from abs_replay.cli.saying import say
 from abs_replay.errors import Problem, UsageError
 from abs_replay.exact_json import Json
 from abs_replay.reports import PAPER, Screen, render
@@ -202,7 +203,7 @@ def _baseline(options: Options) -> "Grading | None":
     if options.baseline is None:
         return None
     if options.baseline == "last" and not _has_gradings(options):
-        click.echo("warning: nothing to compare with, this is the first grading of the store", err=True)
+        say("warning: nothing to compare with, this is the first grading of the store")
         return None
     return find_grading(options.baseline, options.store)
 
@@ -250,14 +251,14 @@ def _print(report: "Report", comparison: "Comparison | None", options: Options) 
     screen = None if options.output or options.ci else Screen.of(sys.stdout)
     _put_out(_written(report, comparison, options.format_, screen), report.warnings, options)
     if options.output:
-        click.echo(f"{report.result.value}: the report is in {options.output}", err=True)
+        say(f"{report.result.value}: the report is in {options.output}")
 
 
 def _put_out(text: str, warnings: Sequence[Json], options: Options) -> None:
     """Say the warnings, unless they stand in the JSON, and then the text."""
     if options.format_ != "json":
         for warning in warnings:
-            click.echo(f"warning: {Problem(**warning)}", err=True)  # type: ignore[arg-type]
+            say(f"warning: {Problem(**warning)}")  # type: ignore[arg-type]
     put_out(text, options.output)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from abs_replay.cli.saying import say
 from abs_replay.errors import AbsReplayError, UsageError
 from abs_replay.reports.totals import plural
 
@@ -108,16 +109,15 @@ def _derive(imported: "Sequence[Whole]", store: Path) -> None:
 
 def _say(done: "Done") -> None:
     if done.error is not None:
-        click.echo(f"abs: {done.error}", err=True)
+        say(f"abs: {done.error}")
     elif done.whole is None:
         if done.named:
-            click.echo(f"abs: {done.path}: no importer recognises it; say which with --as", err=True)
+            say(f"abs: {done.path}: no importer recognises it; say which with --as")
     else:
-        click.echo(
-            f"{done.path}: {done.format}, {_counted(done.whole)}{'' if done.fresh else ', already there'}"
-        )
+        there = "" if done.fresh else ", already there"
+        say(f"{done.path}: {done.format}, {_counted(done.whole)}{there}", err=False)
         for remark, count in done.remarks.items() if done.fresh else ():
-            click.echo(f"  {remark}{f' ({count} times)' if count > 1 else ''}")
+            say(f"  {remark}{f' ({count} times)' if count > 1 else ''}", err=False)
 
 
 def _counted(whole: "Whole") -> str:
@@ -134,11 +134,11 @@ def _sum_up(done: "Sequence[Done]", store: Path) -> None:
     ]
     if unknown:
         more = f" and {len(unknown) - MOST_UNKNOWN} more" if len(unknown) > MOST_UNKNOWN else ""
-        click.echo(f"abs: no importer recognises {', '.join(unknown[:MOST_UNKNOWN])}{more}", err=True)
+        say(f"abs: no importer recognises {', '.join(unknown[:MOST_UNKNOWN])}{more}")
     if len(done) > 1:
-        click.echo(_totals(done, store))
+        say(_totals(done, store), err=False)
     elif not done:
-        click.echo("abs: no file there", err=True)
+        say("abs: no file there")
 
 
 def _totals(done: "Sequence[Done]", store: Path) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from abs_replay.cli.saying import say
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json
 
@@ -60,7 +61,7 @@ def command(kind: str, recording: str | None, store: Path | None, format_: str) 
     elif rows:
         click.echo(columns(headings, rows, Screen.of(sys.stdout)), nl=False)
     else:
-        click.echo(f"no {kind} in {opened.path}", err=True)
+        say(f"no {kind} in {opened.path}")
 
 
 def recording_json(recording: "Recording") -> dict[str, Json]:
@@ -156,10 +157,9 @@ def _say_what_is_not_derived(store: "Store", only: str | None) -> None:
     stale = [each.recording for each in store.derivations(only) if not is_current(each, by)]
     if stale:
         shown = ", ".join(id_[:12] for id_ in stale[:3]) + (", ..." if len(stale) > 3 else "")
-        click.echo(
+        say(
             f"abs: traces of {shown} were not derived yet, or are out of date: "
-            f"`abs show {stale[0][:12]}` derives them",
-            err=True,
+            f"`abs show {stale[0][:12]}` derives them"
         )
 
 

@@ -17,6 +17,7 @@ import click
 from abs_replay.channels import KNOWN_MODELS, distinct, environment, parse_upstream, without_proxy
 from abs_replay.cli.listeners import exported, listed
 from abs_replay.cli.recording_log import Log, counted
+from abs_replay.cli.saying import harmless
 from abs_replay.errors import AbsReplayError, UsageError
 from abs_replay.exchange import Channel, Exchange, Recording, Role, Upstream
 
@@ -217,7 +218,7 @@ async def _listen(plan: Plan, log: Log) -> "tuple[int, Summary]":
 
 def _show(plan: Plan, addresses: Mapping[Channel, str], log: Log) -> None:
     variables = environment(addresses)
-    lines = [f"recording {plan.recording.name} in {plan.store}"]
+    lines = [harmless(f"recording {plan.recording.name} in {plan.store}")]
     lines += [*listed(addresses), *exported(variables)]
     if not plan.program:
         lines.append(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from abs_replay.cli.saying import harmless
 from abs_replay.exchange import Exchange
 
 if TYPE_CHECKING:
@@ -23,11 +24,11 @@ class Log:
     def say(self, event: str, words: str, **fields: object) -> None:
         if self._quiet and event != "problem":
             return
-        line = json.dumps({"event": event, **fields}, ensure_ascii=False) if self._as_json else words
-        click.echo(f"{self._over}{line}", err=True)
+        line = json.dumps({"event": event, **fields}) if self._as_json else words
+        click.echo(self._over + "\n".join(map(harmless, line.split("\n"))), err=True)
 
     def problem(self, message: str) -> None:
-        self.say("problem", f"abs: {message}", message=message)
+        self.say("problem", f"abs: {harmless(message)}", message=message)
 
     def kept(self, exchange: Exchange) -> None:
         if self._as_json:

@@ -16,6 +16,7 @@ import click
 
 from abs_replay.channels import environment, without_proxy
 from abs_replay.cli.listeners import exported, listed
+from abs_replay.cli.saying import say, say_lines
 from abs_replay.errors import CassetteError, UsageError
 from abs_replay.exchange import Role
 
@@ -152,7 +153,7 @@ def _replay(cassette: "Cassette", program: Sequence[str], options: Options) -> i
     from abs_replay.server import ReplayServer
 
     def report(miss: "Miss") -> None:
-        click.echo(f"miss: {explain(miss, cassette.exchanges)}", err=True)
+        say_lines(f"miss: {explain(miss, cassette.exchanges)}")
 
     player = Player(cassette, Match(options.match))
     gc.freeze()  # the cassette stays to the end: collections need not look at it again
@@ -217,17 +218,10 @@ def _variables(server: "ReplayServer", token: str) -> dict[str, str]:
 def _show(cassette: "Cassette", server: "ReplayServer", variables: Mapping[str, str]) -> None:
     from abs_replay.reports.totals import plural
 
-    _say(f"replaying {cassette.recording.name}: {plural(len(cassette.exchanges), 'exchange')}")
+    say(f"replaying {cassette.recording.name}: {plural(len(cassette.exchanges), 'exchange')}")
     refused = dict.fromkeys(server.refused, "refused, as recorded: nobody listens")
     for line in (*listed(server.addresses(), refused), *exported(variables)):
-        _say(line)
-
-
-def _say(line: str) -> None:
-    """Tell the operator; what a cassette holds is shown, and obeyed by no terminal."""
-    from abs_replay.cassette.layout import one_line
-
-    click.echo(one_line(line), err=True)
+        say(line)
 
 
 def _end(player: "Player", status: int, options: Options) -> int:
@@ -244,9 +238,9 @@ def _show_summary(summary: "Summary") -> None:
     from abs_replay.reports.totals import plural
 
     used, unused = len(summary.used), len(summary.unused)
-    _say(f"{plural(used, 'exchange')} used, {unused} unused, {summary.missed} missed")
+    say(f"{plural(used, 'exchange')} used, {unused} unused, {summary.missed} missed")
     for exchange in summary.unused[:_UNUSED_SHOWN]:
         asked = f"{exchange.request.method} {exchange.request.path}"
-        _say(f"  unused: {asked} on {exchange.channel} (id {exchange.id})")
+        say(f"  unused: {asked} on {exchange.channel} (id {exchange.id})")
     if unused > _UNUSED_SHOWN:
-        _say(f"  and {unused - _UNUSED_SHOWN} more")
+        say(f"  and {unused - _UNUSED_SHOWN} more")

@@ -15,6 +15,7 @@ import click
 
 from abs_replay.cli.judge import answers_option, judge_of, unused_of
 from abs_replay.cli.report_format import format_option, put_out
+from abs_replay.cli.saying import harmless, say_lines
 from abs_replay.errors import Problem, StoreError, UsageError
 from abs_replay.reports import Screen, render
 
@@ -185,7 +186,7 @@ def _begin(part: "Part", stage: "Stage", store: "Store | None") -> "Recording":
 
 
 def _called(part: "Part") -> str:
-    return part.template.name + ("" if part.row is None else f", row {part.row}")
+    return harmless(part.template.name) + ("" if part.row is None else f", row {part.row}")
 
 
 @contextmanager
@@ -238,6 +239,6 @@ def _kept(report: "Report", documents: "Documents", played: Played, store: "Stor
 
 def _print(report: "Report", problems: Sequence[str], options: Options) -> None:
     for problem in problems:
-        click.echo(f"abs: {problem}", err=True)
+        say_lines(f"abs: {problem}")
     screen = None if options.output or options.ci else Screen.of(sys.stdout)
     put_out(render(options.format_, report, screen), options.output)

@@ -1,11 +1,12 @@
 """`abs validate`: check session documents and say all that is wrong."""
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from abs_replay.cli.saying import say
+from abs_replay.exact_json import Json
+from abs_replay.reports.json_report import write
 from abs_replay.spec.configuration import find
 from abs_replay.spec.loader import Documents, load
 
@@ -32,10 +33,10 @@ def command(paths: tuple[Path, ...], format_: str) -> None:
     """
     documents = load(paths, find(Path.cwd()))
     if format_ == "json":
-        click.echo(_as_json(documents))
+        click.echo(_as_json(documents), nl=False)
         return
     for warning in documents.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        say(f"warning: {warning}")
     click.echo(_summary(documents))
 
 
@@ -57,14 +58,12 @@ def _count(number: int, noun: str) -> str:
 
 
 def _as_json(documents: Documents) -> str:
-    sessions = [
+    sessions: list[Json] = [
         {"session": session.name, "file": session.file, "behaviors": len(session.behaviors)}
         for session in documents.sessions
     ]
-    warnings = [
-        {key: asdict(warning)[key] for key in ("file", "line", "path", "message")}
-        for warning in documents.warnings
+    warnings: list[Json] = [
+        {"file": found.file, "line": found.line, "path": found.path, "message": found.message}
+        for found in documents.warnings
     ]
-    return json.dumps(
-        {"result": "valid", "sessions": sessions, "warnings": warnings}, ensure_ascii=False, indent=2
-    )
+    return write({"result": "valid", "sessions": sessions, "warnings": warnings})

@@ -13,7 +13,8 @@ from abs_replay.verdicts import BehaviorResult, Report, Result, Run, Status, Ste
 type Carried = frozenset[tuple[str, str, str]]
 
 _CONSTANTS = {None: "null", True: "true", False: "false"}
-LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+# Half of a pair, which UTF-8 may not hold; C1, and what turns a line round or ends it, which terminals obey.
+ESCAPED = re.compile("[\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
 
 
 def render(report: Report) -> str:
@@ -24,11 +25,11 @@ def render(report: Report) -> str:
 def write(value: Json) -> str:
     """Write JSON for people: indented, letters not escaped, numbers as they came.
 
-    Half of a surrogate pair, which a JSON text may hold but UTF-8 may not, is escaped again.
+    Whatever a terminal would obey is escaped, which JSON can say of any character.
     """
     parts: list[str] = []
     _write(value, "\n", parts)
-    return LONE_SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", "".join(parts)) + "\n"
+    return ESCAPED.sub(lambda half: f"\\u{ord(half[0]):04x}", "".join(parts)) + "\n"
 
 
 def _write(value: Json, newline: str, parts: list[str]) -> None:

@@ -130,8 +130,8 @@ def test_what_a_cassette_holds_is_obeyed_by_no_terminal_and_no_shell(tmp_path: P
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=30, check=False)
     shown = result.stdout.decode()
     assert result.returncode == 1
-    assert "unused: GET\\u001b[2J" in shown
-    assert "(id \\u001b[2J\\u0007\\u202e\\n)" in shown
+    assert "unused: GET\\x1b[2J" in shown
+    assert "(id \\x1b[2J\\x07\\u202e\\n)" in shown
     assert set("\x1b\x07\u202e").isdisjoint(shown)
     assert "='http://127.0.0.1:" in shown
     assert "$(touch pwned)'" in shown
