@@ -34,6 +34,17 @@ class StepStatus(StrEnum):
     ERROR = "error"
 
 
+# A behavior's match is a check of its own (SEMANTICS R2), told in the words of verdicts.
+MATCH = {
+    StepStatus.SENT: Status.PASSED,
+    StepStatus.MATCHED: Status.PASSED,
+    StepStatus.MISSING: Status.FAILED,
+    StepStatus.UNMATCHED: Status.FAILED,
+    StepStatus.SKIPPED: Status.SKIPPED,
+    StepStatus.ERROR: Status.ERROR,
+}
+
+
 class Result(StrEnum):
     """What a run, or a report, came to."""
 
@@ -61,6 +72,25 @@ class Verdict:
     duration_ms: float = 0.0
     fingerprint: str = ""
     label: str = ""  # the rule in words, for people: `contains "on the way"`
+
+    def labelled(self, label: str, children: tuple["Verdict", ...]) -> "Verdict":
+        """The verdict with its label and labelled parts; `replace` would take thrice as long."""
+        return Verdict(
+            self.at,
+            self.type,
+            self.status,
+            self.reason,
+            self.score,
+            self.threshold,
+            self.blocking,
+            self.evidence,
+            children,
+            self.judge,
+            self.cached,
+            self.duration_ms,
+            self.fingerprint,
+            label,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +140,11 @@ class Run:
     def cut_short(self, problem: str) -> "Run":
         """The run with why it broke off; what was never asked for has not passed (SEMANTICS R1, R3)."""
         return replace(self, problem=problem, result=Result.ERROR if self.passed else self.result)
+
+    def fails(self, step: BehaviorResult) -> bool:
+        """Whether a behavior's own check counts as failed: it has no step (R2), or other words (A2)."""
+        absent = step.status in (StepStatus.MISSING, StepStatus.UNMATCHED)
+        return (self.require_match and absent) or (self.strict_user and step.differs)
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:

@@ -10,17 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from abs_replay import exact_json
-from abs_replay.verdicts import BehaviorResult, Run, Status, StepStatus, Verdict
-
-# A behavior's match is a check of its own (SEMANTICS R2), told in the words of verdicts.
-MATCH = {
-    StepStatus.SENT: Status.PASSED,
-    StepStatus.MATCHED: Status.PASSED,
-    StepStatus.MISSING: Status.FAILED,
-    StepStatus.UNMATCHED: Status.FAILED,
-    StepStatus.SKIPPED: Status.SKIPPED,
-    StepStatus.ERROR: Status.ERROR,
-}
+from abs_replay.verdicts import MATCH, BehaviorResult, Run, Status, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +108,7 @@ def matches_of(run: Run) -> list[Check]:
             run.trace,
             step.at,
             "match",
-            MATCH[step.status],
+            Status.FAILED if run.fails(step) else MATCH[step.status],
             step.near or (f"step {step.step}" if step.step is not None else step.status.value),
             " ".join(part for part in (step.actor, step.action, step.target) if part),
             behavior=_behavior(step),

@@ -98,7 +98,11 @@ def _run(run: Run, carried: Carried) -> dict[str, Json]:
         "evaluations_total": counted.evaluations_total,
         "evaluations_passed": counted.evaluations_passed,
         "steps": [
-            {**_step(step), "evaluations": [verdict(found) for found in step.evaluations]}
+            {
+                **_step(step),
+                "failed": run.fails(step),
+                "evaluations": [verdict(found) for found in step.evaluations],
+            }
             for step in run.steps
         ],
         "chain_evaluations": [verdict(found) for found in run.chain_evaluations],

@@ -5,13 +5,12 @@ Every text that came from a trace or a document is shown with its control charac
 
 from collections.abc import Iterator
 
-from abs_replay.comparison.pairing import MATCH
 from abs_replay.reports import PAPER, Screen, totals
 from abs_replay.reports.boxes import Box, Fact, Row, draw, painted
 from abs_replay.reports.cells import cut, escaped
 from abs_replay.reports.checks import FINE
 from abs_replay.reports.labels import entry, quoted
-from abs_replay.verdicts import BehaviorResult, Report, Result, Run, Status, StepStatus, Verdict
+from abs_replay.verdicts import MATCH, BehaviorResult, Report, Result, Run, Status, StepStatus, Verdict
 
 FOLD_ABOVE = 10  # with more runs than this, those that passed take one line each
 MOST_OF_A_TEXT = 1000  # cells; a document pasted into a message is not shown whole
@@ -24,6 +23,7 @@ STEPS = {
     StepStatus.SKIPPED: ("–", "skipped", "quiet"),
     StepStatus.ERROR: ("❗", "error", "unsure"),
 }
+OTHER_WORDS = ("❌", "differs", "bad")  # sent, and counted as failed (SEMANTICS A2)
 EVALUATIONS = {
     Status.PASSED: ("✅", "pass", "good"),
     Status.FAILED: ("❌", "fail", "bad"),
@@ -89,10 +89,8 @@ def _bindings(run: Run) -> str:
 
 
 def _counted(run: Run) -> str:
-    score = totals.score(run)
-    undecided = _named(
-        totals.evaluation_counts([run]), (Status.INCONCLUSIVE, Status.ERROR, Status.NOT_EVALUABLE)
-    )
+    score, counts = totals.run_counts(run)
+    undecided = _named(counts, (Status.INCONCLUSIVE, Status.ERROR, Status.NOT_EVALUABLE))
     evaluations = f"{score.evaluations_passed}/{score.evaluations_total} evaluations passed"
     return " · ".join([f"{score.steps_matched}/{score.steps_total} matched", evaluations, *undecided])
 
@@ -105,7 +103,7 @@ def _rows(run: Run, screen: Screen) -> Iterator[Row]:
     for nth, step in enumerate(run.steps, 1):
         shown = _shown(step.evaluations, screen)
         if shown or screen.detail != 1 or MATCH[step.status] not in FINE:
-            yield _step(str(nth), step)
+            yield _step(str(nth), step, run)
             yield from _evaluations(shown, 1)
     for verdict in _shown(run.chain_evaluations, screen):
         yield from _evaluations((verdict,), 0)
@@ -123,11 +121,13 @@ def _is_whole(screen: Screen) -> bool:
     return not screen.failed and screen.detail != 1
 
 
-def _step(mark: str, step: BehaviorResult) -> Row:
-    symbol, word, mood = STEPS[step.status]
+def _step(mark: str, step: BehaviorResult, run: Run) -> Row:
+    other_words = step.differs and run.fails(step) and step.status is StepStatus.SENT
+    symbol, word, mood = OTHER_WORDS if other_words else STEPS[step.status]
     notes = [step.near] if step.near else []
     if step.differs:
-        notes.append("the words differ from the session's")
+        strict = " (--strict-user)" if other_words else ""
+        notes.append(f"the words differ from the session's{strict}")
     text = entry(step.actor, step.action, step.target, step.content)
     return Row(mark, _text(text), symbol, word, mood, below=tuple(map(_text, notes)))
 

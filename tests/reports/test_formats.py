@@ -135,3 +135,26 @@ def test_no_format_but_the_table_changes_with_the_screen() -> None:
     for name in ("json", "junit", "markdown", "github"):
         assert render(name, report, Screen(40, colour=True)) == render(name, report, PAPER)
         assert not re.search("\x1b", render(name, report, Screen(40, colour=True)))
+
+
+@pytest.mark.parametrize(
+    ("name", "sign"),
+    [
+        ("table", "❌   │ differs │"),
+        ("json", '"failed": true'),
+        ("junit", '<failure type="failed"'),
+        ("markdown", "- ❌ `user says"),
+        ("github", "::error "),
+    ],
+)
+def test_other_words_of_the_user_are_a_failed_row_in_every_format_where_they_count(
+    name: str, sign: str
+) -> None:
+    said = BehaviorResult("behaviors[0]", "user", "says", StepStatus.SENT, content="hi", step=1, differs=True)
+    strict = Run("A", "a.yaml", "t", Result.FAILED, (said,), strict_user=True)
+    lenient = replace(strict, strict_user=False, result=Result.PASSED)
+
+    shown, fine = (re.sub(" +", " ", render(name, Report((run,)))) for run in (strict, lenient))
+
+    assert re.sub(" +", " ", sign) in shown
+    assert re.sub(" +", " ", sign) not in fine

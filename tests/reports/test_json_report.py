@@ -107,6 +107,7 @@ def test_the_report_has_the_fields_of_the_format() -> None:
         "step": 2,
         "differs": False,
         "near": None,
+        "failed": False,
         "evaluations": [
             {
                 "at": "behaviors[1].evaluations[0]",
