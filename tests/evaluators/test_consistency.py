@@ -57,6 +57,113 @@ def test_what_was_observed_is_one_value(
     assert consistent(graded, behaviors, *steps).status == status
 
 
+ONLY = '  - { actor: assistant, action: calls, target: Orders, with_only: { id: "{{id}}" } }\n'
+ANY = '  - { actor: assistant, action: calls, with: { id: "{{id}}" } }\n'
+LONG = '  - { actor: assistant, action: calls, target: Orders, with: { ref: "No. {{id}}" } }\n'
+SHARE = '  - { actor: assistant, action: informs, content: "{{id}} of 12345" }\n'
+ANSWER = '  - { actor: tool, action: responds, content: { id: "{{id}}", n: 1 } }\n'
+
+
+def tool(content: Any) -> Mapping[str, Any]:
+    return {"actor": "tool", "action": "responds", "content": content}
+
+
+@pytest.mark.parametrize(
+    ("behaviors", "steps", "status", "evidence", "reason"),
+    [
+        (GIVEN, [user("It is 12345.")], "passed", (1,), '`id` is "12345" wherever it was observed'),
+        (
+            GIVEN,
+            [user("Hm.")],
+            "failed",
+            (1,),
+            'expected the captured "12345" at behaviors[0].capture.id, observed "Hm." in step 1',
+        ),
+        (GIVEN, [], "failed", (), "expected to observe `id` somewhere, observed it nowhere"),
+        (
+            GIVEN + ONLY,
+            [user("12345"), call(id="9")],
+            "failed",
+            (1, 2),
+            'expected one value of `id`, observed "12345" at behaviors[0].capture.id, '
+            '"9" at behaviors[1].with_only.id',
+        ),
+        (
+            GIVEN + LIST,
+            [user("12345"), call(ids=["x", "9"])],
+            "failed",
+            (1, 2),
+            'expected one value of `id`, observed "12345" at behaviors[0].capture.id, '
+            '"9" at behaviors[1].with.ids[1]',
+        ),
+        (
+            GIVEN + TOLD,
+            [user("12345"), words("Order 9 is ready.")],
+            "failed",
+            (1, 2),
+            'expected one value of `id`, observed "12345" at behaviors[0].capture.id, '
+            '"9" at behaviors[1].content',
+        ),
+        (
+            GIVEN + ANSWER,
+            [user("12345"), tool('{"id": "9", "n": 2}')],
+            "failed",
+            (1, 2),
+            'expected one value of `id`, observed "12345" at behaviors[0].capture.id, '
+            '"9" at behaviors[1].content.id',
+        ),
+        (
+            TOLD,
+            [words("Order 9 is ready.")],
+            "failed",
+            (1,),
+            'expected one value of `id`, observed "9" at behaviors[0].content, '
+            '"12345" at behaviors[0].content as written',
+        ),
+    ],
+)
+def test_the_verdict_says_what_was_seen_where(
+    graded: Graded,
+    behaviors: str,
+    steps: list[Mapping[str, Any]],
+    status: str,
+    evidence: tuple[int, ...],
+    reason: str,
+) -> None:
+    verdict = consistent(graded, behaviors, *steps, row={"id": "12345"})
+    assert (verdict.status, verdict.evidence, verdict.reason) == (status, evidence, reason)
+
+
+@pytest.mark.parametrize(
+    ("behaviors", "step", "status"),
+    [
+        (ANY, call(id="9"), "failed"),
+        (LIST, call(ids="9"), "passed"),  # where a list was expected there is nothing to compare
+        (LIST, call(ids=["x", "12345", "y"]), "passed"),
+        (LONG, call(ref="No. 12345"), "passed"),
+        (LONG, call(ref="No. 9"), "failed"),
+        (LONG, call(ref=12345), "passed"),
+        (LONG, call(ref=9), "passed"),  # no text, and the value is not in it: no observation
+        (SHARE, words("9 of 12345"), "failed"),
+        (SHARE, words("12345 of 12345"), "passed"),
+        (SHARE, words("All of it, 12345."), "passed"),
+        (ANSWER, tool('{"id": "12345", "n": 2}'), "passed"),
+    ],
+)
+def test_what_stands_at_a_reference_is_the_observation(
+    graded: Graded, behaviors: str, step: Mapping[str, Any], status: str
+) -> None:
+    assert consistent(graded, GIVEN + behaviors, user("12345"), step).status == status
+
+
+def test_content_that_is_only_the_reference_is_compared_as_the_text_that_it_is(graded: Graded) -> None:
+    text = '{"a": 1}'
+    behaviors = f"  - {{ actor: user, action: says, capture: {{ id: '{text}' }} }}\n"
+    behaviors += '  - { actor: assistant, action: informs, content: "{{id}}" }\n'
+    assert consistent(graded, behaviors, user(text), words(text)).status == "passed"
+    assert consistent(graded, behaviors, user(text), words('{"a":1}')).status == "failed"
+
+
 def test_the_reason_names_both_values_and_where_they_stand(graded: Graded) -> None:
     verdict = consistent(graded, GIVEN + CALL, user("12345"), call(id="54321"))
     assert '"12345" at behaviors[0].capture.id' in verdict.reason
@@ -85,6 +192,17 @@ def test_a_skipped_behavior_has_no_places(graded: Graded) -> None:
         " matches_when: { type: contains, value: zzz } }\n"
     )
     assert consistent(graded, GIVEN + optional, user("12345"), words("9")).status == "passed"
+
+
+def test_a_skipped_call_is_read_nowhere(graded: Graded) -> None:
+    optional = CALL.replace("with:", "optional: true, with:")
+    verdict = consistent(graded, GIVEN + optional, user("12345"), call(id="999"))
+    assert (verdict.status, verdict.evidence) == ("passed", (1,))
+
+
+def test_a_behavior_without_the_variable_may_be_undecided(graded: Graded) -> None:
+    other = "  - { actor: assistant, action: says, matches_when: { type: llm_judge, criteria: Kind } }\n"
+    assert consistent(graded, GIVEN + other, user("12345"), words("Hi")).status == "passed"
 
 
 def test_two_captures_of_one_variable_have_to_agree(graded: Graded) -> None:

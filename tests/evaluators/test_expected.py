@@ -3,6 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from abs_replay.scoring import evaluate
+from abs_replay.spec.rules import Expected
+from abs_replay.spec.session import Behavior, Evaluation, Session
+from abs_replay.trace import Step, Trace
 from abs_replay.verdicts import Run
 
 type Graded = Callable[..., Run]
@@ -25,6 +29,26 @@ def test_a_matched_or_sent_behavior_is_observed(graded: Graded) -> None:
     rules = "  - { type: expected, behavior: hi }\n  - { type: expected, behavior: ask }\n"
     run = graded(TEXT + rules, USER, words("Yes?"), USER)
     assert [verdict.status for verdict in run.verdicts] == ["passed", "passed"]
+    assert [verdict.evidence for verdict in run.verdicts] == [(1,), (2,)]
+    assert run.verdicts[1].reason == "`ask` at step 2"
+
+
+def test_an_unmatched_one_is_told_with_the_step_that_came_closest(graded: Graded) -> None:
+    text = TEXT.replace("optional: true, ", "") + "  - { type: expected, behavior: ask }\n"
+    run = graded(text, USER, words("Yes."))
+    near = 'step 2 came closest: "Yes." does not meet contains "?"'
+    assert run.verdicts[0].reason == f"expected `ask`, observed none (unmatched); {near}"
+    assert (run.verdicts[0].score, run.verdicts[0].evidence) == (0.0, ())
+
+
+def test_after_knows_the_aliases_of_the_configuration() -> None:
+    call = Behavior("behaviors[0]", "assistant", "calls", id="pay")
+    rule = Expected.model_validate({"type": "expected", "behavior": "pay", "after": {"target": "Orders"}})
+    session = Session("s", (call,), (Evaluation("e", rule),), aliases={"Orders": ("get_order",)})
+    steps = (Step(1, "tool", "responds", target="get_order"), Step(2, "assistant", "calls", target="Pay"))
+    (verdict,) = evaluate(Trace("t", steps), session, {}).chain_evaluations
+    assert (verdict.status, verdict.evidence) == ("passed", (1, 2))
+    assert verdict.reason == "`pay` at step 2, after step 1"
 
 
 def test_a_skipped_or_missing_one_is_not(graded: Graded) -> None:
@@ -44,6 +68,10 @@ def test_after_wants_an_earlier_step(graded: Graded) -> None:
 """
     run = graded(TEXT + rules, USER, words("Yes?"), USER)
     assert [verdict.status for verdict in run.verdicts] == ["passed", "failed", "passed"]
+    assert [verdict.evidence for verdict in run.verdicts] == [(1, 2), (2,), (2, 3)]
+    assert run.verdicts[1].reason == (
+        "expected `ask` after assistant does anything, observed it at step 2 with none before"
+    )
 
 
 def test_it_is_an_error_where_it_could_not_be_decided_what_the_behavior_matched(graded: Graded) -> None:

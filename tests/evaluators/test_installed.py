@@ -32,8 +32,9 @@ CODE = """
         @staticmethod
         def evaluate(evaluation, context):
             if evaluation.rule.none:
-                return None
-            return Verdict("elsewhere", "other", Status.PASSED, "Fine.", evaluation.rule.score, evidence=(7,))
+                return "passed"
+            seen = (context.step.seq,)
+            return Verdict("elsewhere", "other", Status.PASSED, "Fine.", evaluation.rule.score, evidence=seen)
 """
 
 
@@ -58,7 +59,7 @@ def test_a_type_that_no_package_has_is_none() -> None:
 def test_a_verdict_stands_at_the_documents_place_whatever_the_evaluator_says(judged_step: JudgedStep) -> None:
     (verdict,) = judged_step("{ type: tone, score: 0.25, blocking: true }", "Hello")
     assert (verdict.at, verdict.type, verdict.blocking) == ("behaviors[0].evaluations[0]", "tone", True)
-    assert (verdict.status, verdict.score, verdict.evidence) == ("passed", 0.25, (7,))
+    assert (verdict.status, verdict.score, verdict.evidence) == ("passed", 0.25, (1,))
     assert verdict.fingerprint
 
 
@@ -78,4 +79,4 @@ def test_a_score_that_is_not_between_none_and_one_is_an_error(judged_step: Judge
 def test_what_is_no_verdict_is_an_error(judged_step: JudgedStep) -> None:
     (verdict,) = judged_step("{ type: tone, none: true }", "Hello")
     assert (verdict.status, verdict.score) == ("error", None)
-    assert "it gave NoneType, no Verdict" in verdict.reason
+    assert "it gave str, no Verdict" in verdict.reason
