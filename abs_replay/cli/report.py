@@ -59,6 +59,7 @@ def _failed_json(report: "Report") -> str:
 
 def _failed_run(run: dict[str, Any]) -> dict[str, Any]:
     steps = [{**step, "evaluations": _failed(step["evaluations"])} for step in run["steps"]]
+    steps = [each for each in steps if each["failed"] or each["status"] == "error" or each["evaluations"]]
     return {**run, "steps": steps, "chain_evaluations": _failed(run["chain_evaluations"])}
 
 

@@ -59,7 +59,7 @@ def display(report: Report, screen: Screen) -> str:
     room.add(*_head(report))
     unfinished = [run for run in report.runs if not run.passed] if screen.detail != 0 else []
     left_out = sum(_failures(run, room) for run in unfinished)
-    if screen.detail in (2, None):
+    if screen.detail in (2, None) and not screen.failed:
         left_out += sum(_details(run, room) for run in unfinished)
     if not screen.failed and screen.detail != 0:
         left_out += _folded_list([run for run in report.runs if run.passed], room)

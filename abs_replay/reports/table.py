@@ -10,7 +10,7 @@ from abs_replay.reports.boxes import Box, Fact, Row, draw, painted
 from abs_replay.reports.cells import cut, escaped
 from abs_replay.reports.checks import FINE
 from abs_replay.reports.labels import entry, quoted
-from abs_replay.verdicts import MATCH, BehaviorResult, Report, Result, Run, Status, StepStatus, Verdict
+from abs_replay.verdicts import BehaviorResult, Report, Result, Run, Status, StepStatus, Verdict
 
 FOLD_ABOVE = 10  # with more runs than this, those that passed take one line each
 MOST_OF_A_TEXT = 1000  # cells; a document pasted into a message is not shown whole
@@ -102,7 +102,7 @@ def _named(counts: dict[str, int], wanted: tuple[str, ...]) -> list[str]:
 def _rows(run: Run, screen: Screen) -> Iterator[Row]:
     for nth, step in enumerate(run.steps, 1):
         shown = _shown(step.evaluations, screen)
-        if shown or screen.detail != 1 or MATCH[step.status] not in FINE:
+        if shown or _is_whole(screen) or run.fails(step) or step.status is StepStatus.ERROR:
             yield _step(str(nth), step, run)
             yield from _evaluations(shown, 1)
     for verdict in _shown(run.chain_evaluations, screen):

@@ -66,6 +66,11 @@ def test_failed_leaves_out_what_passed_and_keeps_the_totals(abs_: Calls) -> None
     assert len(report["runs"]) == 5
     assert {verdict["status"] for verdict in verdicts} == {"failed", "error", "inconclusive", "not_evaluable"}
     assert "PASSED" not in table
+    assert "sent │" not in table
+    assert "skipped │" not in table
+    assert "│  4 │ assistant informs" in table, "the step that a failed check is of stays, with its number"
+    assert all(step["failed"] or step["evaluations"] for run in report["runs"] for step in run["steps"])
+    assert "<details>" not in abs_("report", "r.json", "--failed", "--format", "markdown")[1]
     assert "10 graded · 5 passed · 4 failed · 1 error" in table
 
 
