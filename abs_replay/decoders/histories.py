@@ -1,10 +1,11 @@
 """Histories that requests repeat, read once: of a further request only what is new need be read.
 
 Each request to a stateless API sends its whole history again. What was read of one is found by its
-last message, and taken where the further request begins with the very same values.
+last message, and taken where the further request begins with the very same values. These are kept as
+they came first, so that their texts are those of the messages.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from abs_replay.decoders.events import Message
@@ -26,18 +27,22 @@ class Histories:
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], tuple[list[Any], tuple[Message, ...]]] = {}
+        self._grown: list[Any] = []  # what was found last
 
     def begun(self, values: Sequence[Any], at: str) -> tuple[Message, ...]:
         """Give the messages that were read of the longest beginning of these values that is known."""
         for length in range(len(values), 0, -1):
-            known = self._known.get(_end(values, length, at))
+            end = _end(values, length, at)
+            known = self._known.get(end)
             if known and known[0] == values[:length]:
-                del self._known[_end(values, length, at)]  # it grows
+                del self._known[end]  # it grows
+                self._grown = known[0]
                 return known[1]
+        self._grown = []
         return ()
 
     def learn(self, values: Sequence[Any], at: str, begun: int, messages: tuple[Message, ...]) -> None:
-        """Remember what was read, as far as it is text: 1 equals true, and is another value."""
+        """Remember what was read behind what was `begun` just before, as far as it is text: 1 equals true."""
         length = begun
         while length < len(values) and _is_text(values[length]):
             length += 1
@@ -45,7 +50,8 @@ class Histories:
             return
         if len(self._known) >= _MOST:
             del self._known[next(iter(self._known))]
-        self._known[_end(values, length, at)] = list(values[:length]), messages[:length]
+        self._grown += values[begun:length]
+        self._known[_end(values, length, at)] = self._grown, messages[:length]
 
 
 def _end(values: Sequence[Any], length: int, at: str) -> tuple[object, ...]:
@@ -56,8 +62,10 @@ def _end(values: Sequence[Any], length: int, at: str) -> tuple[object, ...]:
 
 
 def _is_text(value: Any) -> bool:
-    if isinstance(value, Mapping):
+    if type(value) is str:
+        return True
+    if isinstance(value, dict):
         return all(map(_is_text, value.values()))
     if isinstance(value, list):
         return all(map(_is_text, value))
-    return value is None or isinstance(value, str)
+    return value is None

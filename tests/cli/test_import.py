@@ -151,3 +151,18 @@ def test_what_is_imported_is_replayed_to_a_client(abs_: Abs, tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stderr
     assert 'data: {"id":"chatcmpl-2","choices":[{"index":0,"delta":{"content":"it left."}' in done.stdout
+
+
+def test_the_traces_of_what_is_imported_are_listed_at_once(abs_: Abs) -> None:
+    abs_("import", ORDER)
+    status, out, err = abs_("ls", "traces")
+    assert (status, err) == (0, "")
+    assert "Where is order 17?" in out
+    assert abs_("show", "last", "--trace")[2] == ""
+
+
+def test_traces_that_can_not_be_derived_keep_no_import_from_its_end(abs_: Abs, tmp_path: Path) -> None:
+    (tmp_path / "abs.config.yaml").write_text("conversation: 7\n")
+    assert abs_("import", ORDER)[0] == 0
+    (tmp_path / "abs.config.yaml").unlink()
+    assert "were not derived yet" in abs_("ls", "traces")[2]

@@ -1,67 +1,75 @@
-"""What is read of a repeated history is what reading it anew gives."""
+"""What a request repeats is read once, and only where it is the very same."""
 
-from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from abs_replay.decoders import Message, chat_messages
+from abs_replay.decoders import Message
 from abs_replay.decoders.histories import Histories, remember
 
-texts = st.sampled_from(["a", "b", ""])
-values = st.one_of(
-    st.builds(
-        lambda role, said: {"role": role, "content": said}, st.sampled_from(["user", "assistant"]), texts
-    ),
-    st.builds(lambda said: {"role": "tool", "tool_call_id": "c", "content": said}, texts),
-    st.builds(
-        lambda one: {"role": "user", "content": [{"type": "image", "n": one}]}, st.sampled_from([1, True])
-    ),
-    st.just({"role": "user", "content": None}),
-    st.just("no message"),
-)
+AT = "request.messages"
 
 
-def anew(said: Sequence[Any], at: str) -> list[str]:
-    read = [(i, v) for i, v in enumerate(said) if isinstance(v, dict)]
-    return [repr(chat_messages.message(value, f"{at}[{index}]")) for index, value in read]
+def said(*texts: Any) -> list[Any]:
+    return [{"role": "user", "content": text} for text in texts]
 
 
-@given(st.lists(st.tuples(st.lists(values, max_size=5), st.sampled_from(["x", "y"])), max_size=6))
-def test_a_repeated_history_is_read_as_if_it_were_new(requests: list[tuple[list[Any], str]]) -> None:
-    for said, at in requests:
-        for length in range(len(said) + 1):
-            assert list(map(repr, chat_messages.messages(said[:length], at))) == anew(said[:length], at)
+def read(known: Histories, values: list[Any]) -> int:
+    """Read values, and say how many were known."""
+    begun = known.begun(values, AT)
+    new = tuple(Message("user", str(value), at=f"{AT}[{i}]") for i, value in enumerate(values))[len(begun) :]
+    known.learn(values, AT, len(begun), begun + new)
+    return len(begun)
 
 
-def test_what_was_read_is_given_again() -> None:
-    known, said = Histories(), [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
-    read = (Message("user", "a"), Message("assistant", "b"))
-    known.learn(said, "x", 0, read)
-    assert known.begun([*map(dict, said), {"role": "user", "content": "c"}], "x") == read
-    known.learn(said, "x", 0, read)
-    assert known.begun(said, "y") == ()
-    assert known.begun([said[0], {"role": "assistant", "content": "other"}], "x") == ()
-
-
-def test_what_is_no_text_is_read_each_time() -> None:
-    known, said = Histories(), [{"role": "user", "content": "a"}, {"role": "user", "content": [1]}]
-    read = (Message("user", "a"), Message("user", [1]))
-    known.learn(said, "x", 0, read)
-    assert known.begun([said[0], {"role": "user", "content": [True]}], "x") == read[:1]
-
-
-def test_what_was_kept_is_forgotten_where_it_is_too_much() -> None:
-    kept: dict[int, int] = {}
-    for number in range(8193):
-        remember(kept, number, number)
-    assert kept == {8192: 8192}
-
-
-def test_of_many_conversations_the_oldest_is_forgotten() -> None:
+def test_a_history_that_grows_is_read_from_where_it_grew() -> None:
     known = Histories()
-    for number in range(257):
-        known.learn([{"content": str(number)}], "x", 0, (Message("user", str(number)),))
-    assert known.begun([{"content": "0"}], "x") == ()
-    assert known.begun([{"content": "1"}], "x") == (Message("user", "1"),)
+    assert [read(known, said(*"abcd"[:length])) for length in (1, 2, 4, 4)] == [0, 1, 2, 4]
+
+
+def test_a_history_that_ends_alike_and_began_otherwise_is_read_anew() -> None:
+    known = Histories()
+    read(known, said("a", "b"))
+    assert read(known, said("x", "b", "c")) == 0
+    assert read(known, said("a", "b", "c")) == 2
+
+
+@pytest.mark.parametrize("value", [1, True, Decimal("0.5"), {"type": "text", "n": [1]}])
+def test_what_is_no_text_is_read_each_time(value: Any) -> None:
+    known = Histories()
+    assert [read(known, said("a", [value], "b")) for _ in range(2)] == [0, 1]
+    assert read(known, said("a", [None, "b"], "b")) == 1
+    assert read(known, said([value])) == 0
+    assert read(known, said("a", [None, "b"], "b")) == 3
+
+
+def test_a_number_where_a_text_was_is_another_history() -> None:
+    known = Histories()
+    for number in (1, Decimal("0.5")):
+        read(known, [{"role": "user", "content": "a", "name": "x"}])
+        assert read(known, [{"role": "user", "content": "a", "name": number}]) == 0
+
+
+def test_values_that_no_message_stands_for_are_not_learned() -> None:
+    known = Histories()
+    known.learn([{"role": "user", "content": "a"}, "junk"], AT, 0, (Message("user", "a"),))
+    assert known.begun([{"role": "user", "content": "a"}, "junk"], AT) == ()
+    assert read(known, ["junk", "junk"]) == 0
+
+
+def test_the_history_that_grew_last_outlives_others() -> None:
+    known = Histories()
+    for number in range(300):
+        read(known, said(f"h{number}"))
+        read(known, said("kept", *map(str, range(number))))
+    assert read(known, said("h0", "more")) == 0
+    assert read(known, said("h299", "more")) == 1
+    assert read(known, said("kept", *map(str, range(300)))) == 300
+
+
+def test_messages_are_forgotten_before_they_are_too_many() -> None:
+    known: dict[int, int] = {}
+    for number in range(8193):
+        remember(known, number, number)
+    assert known == {8192: 8192}
