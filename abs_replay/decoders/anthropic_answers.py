@@ -116,7 +116,7 @@ class _Growing:
     first: int
     last: int
     pieces: list[str] = field(default_factory=list)
-    results: list[Any] = field(default_factory=list)
+    results: list[tuple[Any, list[str]]] = field(default_factory=list)  # each with its texts
 
     def add(self, piece: Any) -> None:
         """Add a piece of text, or of what a tool answered: blocks, of which texts go on in texts."""
@@ -124,12 +124,13 @@ class _Growing:
             self.pieces.append(piece)
             return
         for block in items(piece):
-            before = obj(self.results[-1]) if self.results else {}
             words = obj(block).get("text")
-            if isinstance(words, str) and isinstance(said := before.get("text"), str):
-                self.results[-1] = {**before, "text": said + words}
+            if not isinstance(words, str):
+                self.results.append((block, []))
+            elif self.results and self.results[-1][1]:
+                self.results[-1][1].append(words)
             else:
-                self.results.append(block)
+                self.results.append((block, [words]))
 
     def block(self) -> Block:
         return Block({**self.value, **self._built("".join(self.pieces))}, self.first, self.last)
@@ -140,10 +141,14 @@ class _Growing:
                 key = "content" if kind == "compaction" else kind
                 return {key: (text(self.value.get(key)) or "") + pieces}
             case _ if self.results:
-                return {"content": self.results}
+                return {"content": [_joined(block, said) for block, said in self.results]}
             case _:
                 # The start shows `{}`, or, of a call that code made, the whole input.
                 return {"input": arguments(pieces)} if pieces.strip() else {}
+
+
+def _joined(block: Any, said: list[str]) -> Any:
+    return {**block, "text": "".join(said)} if said else block
 
 
 @dataclass(slots=True)

@@ -74,7 +74,9 @@ class _CallParts:
     def is_before(self, delta: Mapping[str, Any]) -> bool:
         """Say whether a delta begins another call: it has a name, and this one is whole."""
         name, _ = chat_messages.asked(delta)
-        return bool(text(name)) and isinstance(parse_or_none("".join(self.pieces)), dict)
+        # Servers that repeat the name in each delta would have all of them read each time.
+        closed = bool(self.pieces) and self.pieces[-1].rstrip().endswith("}")
+        return closed and bool(text(name)) and isinstance(parse_or_none("".join(self.pieces)), dict)
 
     def call(self) -> Call | None:
         given = "".join(self.pieces) or self.whole
@@ -89,6 +91,7 @@ class Deltas:
     _open: dict[str, _Run] = field(default_factory=dict)
     _calls: list[_CallParts] = field(default_factory=list)
     _numbered: dict[int, _CallParts] = field(default_factory=dict)
+    _named: dict[str, _CallParts] = field(default_factory=dict)
     _served: dict[int, tuple[_Span, dict[str, Any]]] = field(default_factory=dict)
     _empty: int | None = None  # the first event whose words are empty
 
@@ -158,6 +161,8 @@ class Deltas:
             known = self._numbered[index] = _CallParts(index, _Span(number, number))
             self._calls.append(known)
         known.add(delta, number)
+        if known.call_id:
+            self._named.setdefault(known.call_id, known)
 
     def _known(self, delta: Mapping[str, Any], position: int) -> _CallParts | None:
         """Find the call that a delta goes on with. Servers that leave the index out send whole calls
@@ -168,7 +173,7 @@ class Deltas:
             other = known and call_id and known.call_id not in (None, call_id)
             return None if known and other and known.is_before(delta) else known
         if call_id:
-            return next((one for one in self._calls if one.call_id == call_id), None)
+            return self._named.get(call_id)
         last = self._calls[-1] if self._calls and not position else None
         return None if last and last.is_before(delta) else last
 

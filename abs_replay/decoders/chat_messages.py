@@ -136,20 +136,21 @@ def words(value: Any, at: str, numbered: bool = True) -> tuple[Said | Thought, .
     """
     if not isinstance(value, list):
         return () if value is None else (Said(value, at),)
-    found: list[Said | Thought] = []
+    found: list[tuple[str, list[Any], str]] = []
     for index, part in enumerate(value):
         kind, piece = sorted_out(part)
-        before = found[-1] if found else None
-        place = f"{at}[{index}]" if numbered else at
-        if kind == "text" and isinstance(before, Said) and isinstance(before.content, str):
-            found[-1] = Said(before.content + piece, before.at)
-        elif kind == "thought" and isinstance(before, Thought):
-            found[-1] = Thought(before.text + piece, before.at)
-        elif kind == "thought":
-            found += [Thought(piece, place)] if piece else []
-        elif kind != "reference":
-            found.append(Said(piece, place))
-    return tuple(found)
+        if kind == "reference" or (kind == "thought" and not piece):
+            continue
+        if found and found[-1][0] == kind != "structure":
+            found[-1][1].append(piece)
+        else:
+            found.append((kind, [piece], f"{at}[{index}]" if numbered else at))
+    return tuple(_run(*each) for each in found)
+
+
+def _run(kind: str, pieces: Sequence[Any], at: str) -> Said | Thought:
+    content = pieces[0] if kind == "structure" else "".join(pieces)
+    return Thought(content, at) if kind == "thought" else Said(content, at)
 
 
 def annotated(notes: Sequence[Any]) -> list[str]:

@@ -140,16 +140,19 @@ class Streamed:
         """Give the answer its items, where its last event did not."""
         given = items(self.response.get("output"))
         if given and self._last is not None:
-            self.places = [self._place(index, obj(item), self._last) for index, item in enumerate(given)]
+            known = {name: one for one in self._items.values() if (name := text(one.shell.get("id")))}
+            named = [known.get(text(obj(item).get("id")) or "") for item in given]
+            self.places = [
+                self._place(same or self._items.get(index), obj(item), self._last)
+                for index, (item, same) in enumerate(zip(given, named, strict=True))
+            ]
             return
         ordered = [self._items[index] for index in sorted(self._items)]
         self.response["output"] = [item.whole() for item in ordered]
         self.places = [item.at for item in ordered]
 
-    def _place(self, index: int, item: Mapping[str, Any], last: int) -> str:
-        """Find the events of an item that the last event repeats; some leave items out."""
-        same = [one for one in self._items.values() if item.get("id") and one.shell.get("id") == item["id"]]
-        known = same[0] if same else self._items.get(index)
+    def _place(self, known: _Item | None, item: Mapping[str, Any], last: int) -> str:
+        """Name the events of an item that the last event repeats; some leave items out."""
         fits = known is not None and known.shell.get("type") == item.get("type")
         return known.at if known and fits else place(EVENTS, last, last)
 

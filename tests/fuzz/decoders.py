@@ -18,7 +18,7 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from abs_replay.decoders import DECODERS
+from abs_replay.decoders import DECODERS, aws_events
 from abs_replay.exchange import Exchange
 from tests import damage, golden_cases
 
@@ -101,9 +101,10 @@ def every() -> None:
         print(f"{name}: {tried} wrong values, {claimed} of them claimed; every cut; a flip of every byte")
 
 
-def large() -> None:
+def large(only: str | None) -> None:
     """Make the case of each decoder large in every way, and print what takes the most time by its size."""
-    for name, found in golden_cases.exchanges().items():
+    every = golden_cases.exchanges()
+    for name, found in ((only, every[only]),) if only else every.items():
         slowest: tuple[float, str] = (0.0, "")
         for number, one in enumerate(found):
             for what, hurt in grown(one):
@@ -131,7 +132,9 @@ def long_line(data: bytes) -> bytes:
 
 
 def many_events(data: bytes) -> bytes:
-    """Repeat each event, a line of JSON, or each item of a list until there are 1e5 in all."""
+    """Repeat each event, line of JSON, frame, or item of a list until there are 1e5 in all."""
+    if aws_events.is_stream("", data):
+        return b"".join(frame * (EVENTS // 10) for frame in frames(data))
     for end in (b"\r\n\r\n", b"\n\n", b"\n"):
         events = [event for event in data.split(end) if event]
         if len(events) > 1:
@@ -140,13 +143,20 @@ def many_events(data: bytes) -> bytes:
     return _repeated(data)
 
 
+def frames(data: bytes) -> Iterator[bytes]:
+    while data:
+        size = int.from_bytes(data[:4]) or len(data)
+        yield data[:size]
+        data = data[size:]
+
+
 def _repeated(data: bytes) -> bytes:
     try:
         value = json.loads(data)
     except ValueError:
         return data * (EVENTS // 1000)
     for _, items in lists(value):
-        items *= EVENTS // 10 // len(items)
+        items *= EVENTS // len(items)
     return json.dumps(value).encode()
 
 
@@ -183,9 +193,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, help="let atheris mutate so long")
     parser.add_argument("--every", action="store_true", help="damage each field and each byte in turn")
     parser.add_argument("--large", action="store_true", help="make each case large")
+    parser.add_argument("--only", choices=DECODERS, help="of --large, this decoder's cases alone")
     chosen = parser.parse_args()
     if chosen.large:
-        large()
+        large(chosen.only)
     if chosen.every:
         every()
     if chosen.seconds:
