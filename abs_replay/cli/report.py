@@ -27,7 +27,8 @@ IN_PARTS = ("table", "markdown")
     type=click.IntRange(0, 2),
     help="Of each run: 0 one line, 1 what is not fine, 2 all. For table and markdown.",
 )
-def command(file: Path, format_: str, failed: bool, detail: int | None) -> None:
+@click.option("--ci", is_flag=True, help="Plain output: no colours, 100 columns.")
+def command(file: Path, format_: str, failed: bool, detail: int | None, ci: bool) -> None:
     """Show a report that was saved with abs grade or abs run --format json --output FILE.json.
 
     \b
@@ -43,7 +44,7 @@ def command(file: Path, format_: str, failed: bool, detail: int | None) -> None:
     if detail is not None and format_ not in IN_PARTS:
         raise UsageError(f"--detail is for {' and '.join(IN_PARTS)}: leave it out, {format_} has it all")
     report = read_report(file).report
-    screen = replace(Screen.of(sys.stdout) or PAPER, failed=failed, detail=detail)
+    screen = replace((None if ci else Screen.of(sys.stdout)) or PAPER, failed=failed, detail=detail)
     text = _failed_json(report) if failed and format_ == "json" else render(format_, report, screen)
     click.echo(encodable(text, sys.stdout.encoding), nl=False)
 

@@ -10,7 +10,7 @@ import pytest
 
 from abs_replay.cli import cli
 from abs_replay.cli.failure import run
-from abs_replay.reports import REPORTS
+from abs_replay.reports import REPORTS, Screen
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures/reports"
 
@@ -85,6 +85,16 @@ def test_detail_says_how_much_of_each_run_the_table_shows(abs_: Calls) -> None:
     assert "Anything else?" not in problems
     assert whole.count("variable_consistency") == 3
     assert "│  2 │ assistant calls Order MCP" in problems, "steps keep their numbers"
+
+
+def test_ci_is_plain_and_100_columns_wide_also_on_a_terminal(
+    abs_: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, piped, _ = abs_("report", "r.json")
+    monkeypatch.setattr(Screen, "of", lambda stream: Screen(60, colour=True))
+
+    assert abs_("report", "r.json", "--ci") == (0, piped, "")
+    assert abs_("report", "r.json")[1] != piped
 
 
 def test_junit_of_the_failed_alone_parses(abs_: Calls) -> None:
