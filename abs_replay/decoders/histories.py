@@ -27,31 +27,27 @@ class Histories:
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], tuple[list[Any], tuple[Message, ...]]] = {}
-        self._grown: list[Any] = []  # what was found last
 
     def begun(self, values: Sequence[Any], at: str) -> tuple[Message, ...]:
         """Give the messages that were read of the longest beginning of these values that is known."""
         for length in range(len(values), 0, -1):
-            end = _end(values, length, at)
-            known = self._known.get(end)
+            known = self._known.get(_end(values, length, at))
             if known and known[0] == values[:length]:
-                del self._known[end]  # it grows
-                self._grown = known[0]
                 return known[1]
-        self._grown = []
         return ()
 
     def learn(self, values: Sequence[Any], at: str, begun: int, messages: tuple[Message, ...]) -> None:
-        """Remember what was read behind what was `begun` just before, as far as it is text: 1 equals true."""
+        """Remember what was read, in place of what it begins with, as far as it is text: 1 equals true."""
         length = begun
         while length < len(values) and _is_text(values[length]):
             length += 1
         if length == 0 or len(messages) != len(values):
             return
+        grown = self._known.pop(_end(values, begun, at), None) if begun else None
+        old = grown[0] if grown and grown[1] == messages[:begun] else values[:begun]
         if len(self._known) >= _MOST:
             del self._known[next(iter(self._known))]
-        self._grown += values[begun:length]
-        self._known[_end(values, length, at)] = self._grown, messages[:length]
+        self._known[_end(values, length, at)] = [*old, *values[begun:length]], messages[:length]
 
 
 def _end(values: Sequence[Any], length: int, at: str) -> tuple[object, ...]:
