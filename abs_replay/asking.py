@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from abs_replay.errors import JudgeError
 from abs_replay.judgement import Answer, AskedAt, Judge, Question
-from abs_replay.scoring import Policy, evaluate, settle
+from abs_replay.scoring import Policy, evaluated, settle
 from abs_replay.spec.session import Session
 from abs_replay.trace import Trace
 from abs_replay.verdicts import Run
@@ -41,7 +41,7 @@ def open_questions(pairs: Pairs, policy: Policy = Policy(), judge: Judge | None 
 def _rounds(pairs: Pairs, policy: Policy, judge: Judge | None) -> list[Run]:
     answers: dict[str, Answer] = {}
     asked: set[str] = set()
-    runs = [evaluate(trace, session, answers, policy) for trace, session in pairs]
+    runs = [evaluated(trace, session, answers, policy) for trace, session in pairs]
     while judge is not None:
         new = [question for digest, question in _questions(runs).items() if digest not in asked]
         if not new:
@@ -50,7 +50,7 @@ def _rounds(pairs: Pairs, policy: Policy, judge: Judge | None) -> list[Run]:
         found = judge.ask(new)
         answers.update((digest, found[digest]) for digest in asked & found.keys())
         runs = [
-            evaluate(trace, session, answers, policy)
+            evaluated(trace, session, answers, policy)
             if any(question.digest in found for question in run.questions)
             else run
             for (trace, session), run in zip(pairs, runs, strict=True)

@@ -27,7 +27,26 @@ class Policy:
 
 
 def evaluate(trace: Trace, session: Session, answers: Mapping[str, Answer], policy: Policy = Policy()) -> Run:
-    """Align the trace with the session, run every evaluation (R4), and say what it came to."""
+    """Align the trace with the session, run every evaluation (R4), and say what it came to.
+
+    Raises `TypeError` in one line for what is none of these, such as a session that is not resolved.
+    """
+    _need(trace, Trace, "trace", "as trace_file.read gives them")
+    _need(session, Session, "session", "as template.resolve(Sources(row=trace.bindings)) gives it")
+    _need(answers, Mapping, "answers", "from the digest of a question to its Answer")
+    for answer in answers.values():
+        _need(answer, Answer, "each of the answers", "as abs_replay.judgement has it")
+    _need(policy, Policy, "policy", "as this module has it")
+    return evaluated(trace, session, answers, policy)
+
+
+def _need(value: object, kind: type, name: str, hint: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be of type {kind.__name__}, {hint}, not {type(value).__name__}")
+
+
+def evaluated(trace: Trace, session: Session, answers: Mapping[str, Answer], policy: Policy) -> Run:
+    """Do what `evaluate` does, for callers that need no check of what they give."""
     alignment = align(trace, session, answers)
     context = Context(session, alignment, answers, EVALUATORS)
     verdicts = [_of_behavior(context, index) for index in range(len(session.behaviors))]

@@ -156,8 +156,9 @@ def _given(value: Any) -> Any:
     return value
 
 
-def open_source(path: Path) -> Source:
+def open_source(path: Path | str) -> Source:
     """Read a file, and undo gzip; raises `UsageError` for what can not be read, or is too large."""
+    path = Path(path)
     try:
         if path.stat().st_size > LARGEST:
             raise UsageError(f"{path}: is larger than {LARGEST >> 20} MiB; split it")

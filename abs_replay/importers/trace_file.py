@@ -20,16 +20,18 @@ from abs_replay.trace import ACTORS, Branch, Source, Step, Trace, Usage, Visibil
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def read(path: Path) -> tuple[Trace, ...]:
+def read(path: Path | str) -> tuple[Trace, ...]:
     """Read every trace of a `.json` file (one object) or a `.jsonl` file (one a line).
 
     Raises `UsageError` for a file that is missing, is no JSON, or holds what is no trace.
     """
+    path = Path(path)
     return read_text(path, _read_text(path))
 
 
-def read_text(path: Path, text: str) -> tuple[Trace, ...]:
+def read_text(path: Path | str, text: str) -> tuple[Trace, ...]:
     """Read every trace of a file whose text is known; `path` says by its ending how it is written."""
+    path = Path(path)
     documents = _lines(path, text) if path.suffix.lower() == ".jsonl" else [_document(path, text)]
     traces = tuple(_trace(value, place, name) for value, place, name in documents)
     if not traces:

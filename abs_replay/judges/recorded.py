@@ -73,11 +73,11 @@ def open_judge(settings: Settings) -> RecordedJudge:
     return read(*map(Path, settings["answers"]))
 
 
-def read(*paths: Path) -> RecordedJudge:
+def read(*paths: Path | str) -> RecordedJudge:
     """Read files of answers; raises `UsageError` with the line of what is wrong."""
     answers: dict[Key, Answer] = {}
     places: dict[Key, Problem] = {}
-    for path in paths:
+    for path in map(Path, paths):
         for line, value in _entries(_text(path), path):
             entry = _Entry(value, f"{path}:{line}")
             key, answer = entry.key(), entry.answer()

@@ -30,20 +30,21 @@ class Configuration:
     settings: Mapping[str, Json] = field(default_factory=dict)
 
 
-def find(start: Path) -> Configuration:
+def find(start: Path | str) -> Configuration:
     """Read the nearest configuration at or above `start`; without one, the empty one.
 
     Raises `SpecError` with every problem of the file.
     """
-    directory = start.resolve()
+    directory = Path(start).resolve()
     for folder in (directory, *directory.parents):
         if (folder / NAME).is_file():
             return load(folder / NAME)
     return Configuration()
 
 
-def load(file: Path) -> Configuration:
+def load(file: Path | str) -> Configuration:
     """Read one configuration file; raises `SpecError`, or `UsageError` where it can not be opened."""
+    file = Path(file)
     try:
         parsed = read(file.read_bytes(), str(file))
     except OSError as error:

@@ -13,11 +13,12 @@ from abs_replay.spec.places import MOST_PROBLEMS
 type Row = dict[str, Json]
 
 
-def read_rows(file: Path) -> tuple[Row, ...]:
+def read_rows(file: Path | str) -> tuple[Row, ...]:
     """Read all rows, keys being columns: `city`, which a session calls `{{cases.city}}`.
 
     Raises `SpecError` with every row that is none, `UsageError` for a file that can not be read.
     """
+    file = Path(file)
     read = _READERS.get(file.suffix.lower())
     if read is None:
         raise UsageError(f"{file}: a dataset is a {', '.join(_READERS)} file")

@@ -32,14 +32,16 @@ class _Loaded:
     problems: list[Problem] = field(default_factory=list)
 
 
-def load(paths: Sequence[Path], configuration: Configuration = Configuration()) -> Documents:
-    """Read session files, and the `*.abs.yaml` files of directories.
+def load(
+    paths: Iterable[Path | str] | Path | str, configuration: Configuration = Configuration()
+) -> Documents:
+    """Read session files, and the `*.abs.yaml` files of directories; one path alone will do.
 
     Raises `SpecError` with all problems of all files (SEMANTICS D7), `UsageError` for a path that
     leads to none.
     """
     loaded = _Loaded()
-    for file in _files(paths):
+    for file in _files(map(Path, [paths] if isinstance(paths, Path | str) else paths)):
         _load_file(file, configuration, loaded)
     if loaded.problems:
         raise SpecError(loaded.problems)

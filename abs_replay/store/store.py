@@ -38,10 +38,10 @@ class Store:
     longer in the file while they went on, since someone deleted it, with the exchanges they have left.
     """
 
-    def __init__(self, path: Path, patience: float = 5.0) -> None:
-        self.path = path
+    def __init__(self, path: Path | str, patience: float = 5.0) -> None:
+        self.path = Path(path)
         self._patience = patience
-        self._spool = Spool(path)
+        self._spool = Spool(self.path)
         self._begun: dict[str, Recording] = {}
         self.begun_again: dict[str, int] = {}
 
