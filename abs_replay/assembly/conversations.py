@@ -3,7 +3,8 @@
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 
-from abs_replay.assembly.sightings import Aside, Seen, by_time
+from abs_replay.assembly.pool import Aside
+from abs_replay.assembly.sightings import Seen, by_time
 from abs_replay.assembly.threads import Fit, Leaving, Thread, best, mark, opening
 from abs_replay.decoders import Call, Message
 from abs_replay.exchange import Role

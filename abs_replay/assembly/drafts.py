@@ -1,7 +1,7 @@
 """Steps in the making, and the order in which a conversation's turns are told."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from abs_replay.assembly.conversations import Conversation, Placed
 from abs_replay.decoders import Call
@@ -96,7 +96,7 @@ def moments(conversation: Conversation) -> Iterator[Moment]:
         ready = [m for m in waiting if m.time < start or (front and _precedes(m, placed))]
         waiting = [moment for moment in waiting if moment not in ready]
         for moment in sorted(ready, key=lambda moment: moment.time):
-            yield replace(moment, time=min(moment.time, start))
+            yield Moment(min(moment.time, start), moment.placed, moment.reply)
         yield Moment(start, placed)
         if front:
             waiting.append(Moment(placed.seen.end, placed, reply=True))

@@ -85,16 +85,16 @@ class Known:
         if thread.failed:
             yield self._failed, asked
         if thread.reply:
-            yield self._replied, self._last((thread.reply,), asked)
+            yield self._replied, self._pool.behind(asked, thread.reply)
             yield self._tails, mark(thread.reply)
             words = [m for m in (*thread.asked, thread.reply) if m.role != "tool" and not m.calls]
             if words[-1:] == [thread.reply] and len(words) <= len(thread.asked):
-                yield self._replied, self._last(words)
+                yield self._replied, self._last(tuple(words))
 
-    def _last(self, messages: Iterable[Message], start: int = 0) -> int:
+    def _last(self, messages: tuple[Message, ...]) -> int:
         if messages is self._line[0]:
             return self._line[1]
-        return (self._pool.line(messages, start) or [start])[-1]
+        return (self._pool.line(messages) or [0])[-1]
 
     def continued(self, one: Seen) -> Place | None:
         """Say which conversation a request goes on from, or leaves, and where; None for none of them."""

@@ -1,16 +1,14 @@
 """An exchange as assembly sees it: what it says, when, and which ids it bears. Its bytes are let go."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from abs_replay.assembly.keys import ConversationKey, trace_id
 from abs_replay.assembly.pairing import Use
-from abs_replay.assembly.pool import Pool
-from abs_replay.decoders import Decoded, Message, Served, Thought, Turn
+from abs_replay.assembly.pool import Aside, Pool
+from abs_replay.decoders import Decoded, Message, Turn
 from abs_replay.exchange import Body, Exchange, Request, Response, Role, header
 from abs_replay.trace import Source
-
-type Aside = tuple[int, Message]
 
 _NOWHERE: Mapping[int, tuple[Source, ...]] = {}
 _NO_BODY = Body()
@@ -84,7 +82,7 @@ def seen(exchange: Exchange, decoded: Decoded, pool: Pool, by: ConversationKey |
     start = exchange.started_at * 1000
     chunks = exchange.response.body.chunks if exchange.response else ()
     took = chunks[-1].at_ms if chunks else exchange.ended_ms or 0.0
-    messages, asides = heard(map(pool.keep, decoded.turn.history)) if decoded.turn else ((), ())
+    messages, asides = pool.heard(decoded.turn.history) if decoded.turn else ((), ())
     plain = decoded.protocol == "rest"
     headers = exchange.request.headers
     configured = by.of(exchange) if by else None
@@ -121,24 +119,6 @@ def _without_history(decoded: Decoded) -> Decoded:
     if decoded.turn is None:
         return decoded
     return replace(decoded, turn=replace(decoded.turn, history=()))
-
-
-def heard(history: Iterable[Message]) -> tuple[tuple[Message, ...], tuple[Aside, ...]]:
-    """Part a history into what it is compared by, and what stands between; asides alone are compared."""
-    said: list[Message] = []
-    asides: list[Aside] = []
-    for message in history:
-        if message.role == "system" or (message.parts and _is_quiet(message)):
-            asides.append((len(said), message))
-        else:
-            said.append(message)
-    if not said:
-        return tuple(message for _, message in asides), tuple(a for a in asides if a[1].role == "system")
-    return tuple(said), tuple(asides)
-
-
-def _is_quiet(message: Message) -> bool:
-    return message.role == "assistant" and all(isinstance(part, Thought | Served) for part in message.parts)
 
 
 def by_time(seen: Seen) -> tuple[float, str]:

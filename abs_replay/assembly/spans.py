@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from abs_replay.assembly.pairing import Use, agreement
 from abs_replay.assembly.pool import Pool
-from abs_replay.assembly.sightings import Seen, heard
+from abs_replay.assembly.sightings import Seen
 from abs_replay.assembly.threads import mark, plain
 from abs_replay.decoders import Call, Message, Span, Turn
 from abs_replay.exchange import Channel, Role
@@ -106,16 +106,17 @@ def _turn(seen: _Work, span: Span, turn: Turn, one: Seen, pool: Pool) -> None:
     start, end = _times(span)
     number = seen.turn(turn, start, end)
     if number is None:
-        messages, asides = heard(map(pool.keep, turn.history))
+        messages, asides = pool.heard(turn.history)
         made = _sighting(one, span, Role.LLM, replace(turn, history=()), messages)
         seen.add(replace(made, asides=asides))
         return
     known = seen.all[number]
     reply = known.turn.reply if known.turn else None
+    elsewhere = known.elsewhere
     if reply is not None:
         shown = (*known.sources(reply), Source(one.exchange.id, turn.reply.at if turn.reply else ""))
-        elsewhere = {**known.elsewhere, id(reply): tuple(dict.fromkeys(shown))}
-        seen.all[number] = replace(known, elsewhere=elsewhere, others=(*known.others, one.exchange))
+        elsewhere = {**elsewhere, id(reply): tuple(dict.fromkeys(shown))}
+    seen.all[number] = replace(known, elsewhere=elsewhere, others=(*known.others, one.exchange))
 
 
 def _use(seen: _Work, span: Span, use: Use, one: Seen) -> None:
