@@ -1,5 +1,6 @@
 """The shared corpus of real recordings, as imported, each exchange on the channel that it is placed on."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from abs_replay.importers import placing
 @cache
 def recordings(corpus: Path) -> dict[Path, tuple[Exchange, ...]]:
     """Give the exchanges of every file that an importer reads; files broken on purpose are left out."""
-    found = {path: _read(path) for path in sorted(corpus.rglob("*")) if path.is_file()}
+    found = {path: read(path) for path in sorted(corpus.rglob("*")) if path.is_file()}
     return {path: exchanges for path, exchanges in found.items() if exchanges}
 
 
-def _read(path: Path) -> tuple[Exchange, ...]:
+@cache
+def read(path: Path) -> tuple[Exchange, ...]:
+    """Give the exchanges of one file, one a second; none where no importer reads it."""
     try:
         source = importers.open_source(path)
         name = importers.recognise(source)
@@ -24,4 +27,4 @@ def _read(path: Path) -> tuple[Exchange, ...]:
     except UsageError:
         return ()
     placed, _ = placing.place(exchanges, ())
-    return placed
+    return tuple(replace(one, id=f"x{i}", started_at=float(i)) for i, one in enumerate(placed))

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from abs_replay import importers
 from abs_replay.assembly import assemble
 from abs_replay.decoders import DECODERS, aws_events, decode
 from abs_replay.decoders.events import Decoded, Message, Served, Thought
 from abs_replay.exchange import Body, Channel, Exchange, Request, Response, Role
+from tests import corpus as corpus_reader
 
 LLM = Channel(Role.LLM, "m")
-RECORDERS = ("vcr", "ruby-vcr", "go-vcr", "nock")
 SAID = b"/v1/messages", b"/model/"
 
 
@@ -31,11 +30,7 @@ def corpus(shared: Path) -> Path:
 
 def exchanges(path: Path) -> list[Exchange]:
     """Read a recording, as traffic with a model."""
-    source = importers.open_source(path)
-    name = importers.recognise(source)
-    if name not in RECORDERS:
-        return []
-    return [replace(one, channel=LLM) for one in importers.read(name, source).exchanges]
+    return [replace(one, channel=LLM) for one in corpus_reader.read(path)]
 
 
 @cache

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from abs_replay import importers
 from abs_replay.decoders import DECODERS, Call, decode
 from abs_replay.exchange import Body, Channel, Exchange, Request, Response, Role
+from tests import corpus as corpus_reader
 
 PATHS = re.compile(r".*(:(stream)?generateContent|/v[12]/chat|/api/chat)$", re.IGNORECASE)
 NAMES = ("gemini", "cohere", "cohere_v1", "ollama")
@@ -18,9 +18,7 @@ MARKED = re.compile(rb"generateContent|/v[12]/chat|/api/chat|api\.cohere", re.IG
 
 def recorded(path: Path) -> list[Exchange]:
     """Give the exchanges of a recording with one of these models, on the channel of a model."""
-    source = importers.open_source(path)
-    name = importers.recognise(source)
-    found = importers.read(name, source).exchanges if name else ()
+    found = corpus_reader.read(path)
     llm = Channel(Role.LLM, "m")
     return [Exchange(f"x{i}", llm, i, one.request, one.response, one.outcome) for i, one in enumerate(found)]
 

@@ -10,16 +10,15 @@ from typing import Any
 
 import pytest
 
-from abs_replay import importers
 from abs_replay.assembly import assemble
 from abs_replay.decoders import DECODERS, decode, sse
 from abs_replay.decoders.content import response_content
 from abs_replay.decoders.events import Call, Decoded, Message, Said, Served, Thought
 from abs_replay.decoders.fields import items, obj, parse_or_none
 from abs_replay.exchange import Body, Channel, Exchange, Request, Response, Role
+from tests import corpus as corpus_reader
 
 LLM = Channel(Role.LLM, "m")
-RECORDERS = ("vcr", "ruby-vcr", "go-vcr", "pair")
 SAID = b"/chat/completions", b"/responses"
 
 
@@ -31,11 +30,7 @@ def corpus(shared: Path) -> Path:
 
 def exchanges(path: Path) -> list[Exchange]:
     """Read a recording, as traffic with a model, an exchange a second."""
-    source = importers.open_source(path)
-    name = importers.recognise(source)
-    if name not in RECORDERS:
-        return []
-    found = importers.read(name, source).exchanges
+    found = corpus_reader.read(path)
     return [replace(one, id=f"x{i}", started_at=float(i), channel=LLM) for i, one in enumerate(found)]
 
 

@@ -3,10 +3,8 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +12,7 @@ from abs_replay.assembly import assemble
 from abs_replay.decoders import DECODERS, decode
 from abs_replay.exchange import Body, Channel, Exchange, Outcome, Request, Response, Role
 from abs_replay.importers import trace_file
+from tests import corpus
 
 keys = st.sampled_from(
     re.findall(
@@ -107,7 +106,7 @@ exchanges = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150)
 @given(exchanges)
 def test_no_bytes_make_a_decoder_raise(exchange: Exchange) -> None:
     # The decoders themselves, not `decode`, which would turn a fault into a reason.
@@ -118,7 +117,7 @@ def test_no_bytes_make_a_decoder_raise(exchange: Exchange) -> None:
     assert (decoded.protocol is None) == (decoded.reason is not None)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(exchanges, max_size=5))
 def test_no_exchanges_keep_traces_from_being_made(many: list[Exchange]) -> None:
     for trace in assemble(many):
@@ -135,53 +134,10 @@ def test_json_nested_beyond_reason_is_kept_as_undecoded() -> None:
     assert decoded.reason.endswith("its body is no JSON (nested too deep)")
 
 
-def interactions(path: Path) -> list[Exchange]:
-    """Read the interactions of a VCR cassette, one a second."""
-    try:
-        document = yaml.load(path.read_text(encoding="utf-8", errors="replace"), yaml.CSafeLoader)
-    except yaml.YAMLError:
-        return []
-    found = document.get("interactions", []) if isinstance(document, dict) else []
-    return [exchange for i, one in enumerate(found) if (exchange := interaction(i, one))]
-
-
-def interaction(number: int, one: dict[str, Any]) -> Exchange | None:
-    request, response = one.get("request", {}), one.get("response", {})
-    status = response.get("status")
-    if not isinstance(status, dict) or "uri" not in request:
-        return None
-    target = "/" + request["uri"].partition("://")[2].partition("/")[2]
-    return Exchange(
-        f"x{number}",
-        Channel(Role.LLM, "m"),
-        float(number),
-        Request(request.get("method", "POST"), target, (), Body(body(request.get("body")))),
-        Response(status.get("code", 200), (), Body(body(response.get("body")))),
-        ended_ms=500,
-    )
-
-
-def body(value: Any) -> bytes:
-    value = value.get("string") if isinstance(value, dict) else value
-    return value.encode() if isinstance(value, str) else value or b""
-
-
-def test_recorded_chats_of_many_providers_are_decoded_and_joined(shared: Path) -> None:
-    files = sorted((shared / "corpus").rglob("*.yaml"))
-    if not files:
-        pytest.skip("no corpus")
-    chats = [one for path in files for one in interactions(path) if "chat/completions" in one.request.path]
-    decoded = [decode(one) for one in chats if one.request.body.data]
-    assert len(decoded) > 50
-    assert all(one.protocol == "openai_chat" and one.turn for one in decoded)
-    assert all(one.turn.reply or one.turn.error for one in decoded if one.turn)
-
-
 def test_a_recorded_chain_of_calls_is_one_conversation(shared: Path) -> None:
-    (path,) = list((shared / "corpus").rglob("test_tool_use_chain_of_two_calls.yaml")) or pytest.skip(
-        "no corpus"
-    )
-    (trace,) = assemble(interactions(path))
+    recordings = corpus.recordings(shared / "corpus") or pytest.skip("no corpus")
+    (path,) = [path for path in recordings if path.name == "test_tool_use_chain_of_two_calls.yaml"]
+    (trace,) = assemble(recordings[path])
     assert [(step.actor, step.action, step.target) for step in trace.steps] == [
         ("user", "says", None),
         ("assistant", "calls", "lookup_population"),

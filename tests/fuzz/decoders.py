@@ -156,7 +156,7 @@ def _repeated(data: bytes) -> bytes:
     except ValueError:
         return data * (EVENTS // 1000)
     for _, items in lists(value):
-        items *= EVENTS // len(items)
+        items *= EVENTS // 10 // len(items)
     return json.dumps(value).encode()
 
 
