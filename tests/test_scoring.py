@@ -3,6 +3,7 @@
 import copy
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,13 +15,15 @@ from abs_replay.evaluators import EVALUATORS
 from abs_replay.evaluators.context import Context
 from abs_replay.exact_json import Json
 from abs_replay.predicates import structured
-from abs_replay.scoring import Policy, evaluate
+from abs_replay.scoring import Policy, evaluate, settle
 from abs_replay.spec.rules import (
     Contains,
     Count,
     Eventually,
     ExactMatch,
     Expected,
+    Judged,
+    MatchesWhen,
     Never,
     Regex,
     Rule,
@@ -33,7 +36,7 @@ from abs_replay.spec.rules import (
 )
 from abs_replay.spec.session import UNSET, Behavior, Evaluation, Session
 from abs_replay.trace import Step, Trace
-from abs_replay.verdicts import Result, Status, Verdict
+from abs_replay.verdicts import BehaviorResult, Result, Status, StepStatus, Verdict
 
 
 def session(*behaviors: Mapping[str, Any], chain: tuple[Rule, ...] = ()) -> Session:
@@ -93,6 +96,69 @@ class TestResult:
         assert (run.result, run.steps[0].differs) == (Result.PASSED, True)
         assert evaluate(observed, wanted, {}, Policy(strict_user=True)).result is Result.FAILED
 
+    def test_a_match_check_that_could_not_be_decided_is_an_error_unless_it_does_not_count(self) -> None:
+        judged = {**INFORMS, "matches_when": MatchesWhen(type="llm_judge", criteria="Kind")}
+        run = settle(evaluate(trace(WORDS), session(judged), {}))
+        assert (run.result, run.steps[0].status) == (Result.ERROR, "error")
+        assert (
+            evaluate(trace(WORDS), session(judged), {}, Policy(require_match=False)).result is Result.PASSED
+        )
+
+    def test_an_evaluation_that_waits_is_no_pass(self) -> None:
+        judged = session({**INFORMS, "rules": [Judged(type="llm_judge", criteria="Kind")]})
+        assert evaluate(trace(WORDS), judged, {}).result is Result.ERROR
+
+    def test_a_failed_part_of_the_whole_conversation_fails_it(self) -> None:
+        chain = (Never(type="never", match=Selector(actor="assistant")),)
+        assert evaluate(trace(WORDS), session(INFORMS, chain=chain), {}).result is Result.FAILED
+
+
+class TestRun:
+    def test_it_says_whose_it_is_and_what_became_of_each_behavior(self) -> None:
+        wanted = replace(
+            session(
+                {**USER, "id": "hello"},
+                {"actor": "assistant", "action": "calls", "target": "Pay", "rules": [holds("x")]},
+            ),
+            file="s.abs.yaml",
+        )
+        observed = Trace("t-1", trace({**USER, "content": "hey"}, WORDS).steps, bindings={"n": 1})
+        run = evaluate(observed, wanted, {}, Policy(require_match=False, strict_user=True))
+        assert (run.session, run.file, run.trace, run.bindings) == ("s", "s.abs.yaml", "t-1", {"n": 1})
+        assert (run.extra, run.questions, run.require_match, run.strict_user) == ((2,), (), False, True)
+        near = "step 2 came closest: assistant responds, expected assistant calls"
+        assert [replace(step, evaluations=()) for step in run.steps] == [
+            BehaviorResult(
+                "behaviors[0]", "user", "says", StepStatus.SENT, "hello", content="hi", step=1, differs=True
+            ),
+            BehaviorResult(
+                "behaviors[1]", "assistant", "calls", StepStatus.UNMATCHED, target="Pay", near=near
+            ),
+        ]
+        assert [verdict.at for verdict in run.steps[1].evaluations] == ["behaviors[1].evaluations[0]"]
+
+    def test_questions_about_matching_stand_before_those_about_what_matched_each_once(self) -> None:
+        kind = Judged(type="llm_judge", criteria="Kind")
+        optional = {**INFORMS, "optional": True, "matches_when": MatchesWhen(type="llm_judge", criteria="x")}
+        run = evaluate(trace(WORDS), session({**INFORMS, "rules": [kind, kind]}), {})
+        assert [question.criteria for question in run.questions] == ["Kind"]
+        run = evaluate(trace(WORDS), session({**INFORMS, "rules": [kind]}, optional), {})
+        assert [question.at for question in run.questions] == ["behaviors[1].matches_when"]
+
+    def test_settling_leaves_what_is_decided_and_ends_what_waits(self) -> None:
+        kind = Judged(type="llm_judge", criteria="Kind")
+        chain = (kind, Never(type="never", match=Selector(actor="tool")))
+        open_ = evaluate(trace(WORDS), session({**INFORMS, "rules": [kind, holds("hello")]}, chain=chain), {})
+        run = settle(open_)
+        assert [(one.status, one.reason) for one in run.verdicts] == [
+            ("error", "no judge configured"),
+            ("passed", 'contains "hello"'),
+            ("error", "no judge configured"),
+            ("passed", "tool does anything nowhere"),
+        ]
+        assert run.questions == ()
+        assert [one.at for one in run.verdicts] == [one.at for one in open_.verdicts]
+
 
 class TestIsolation:
     def test_an_evaluator_that_raises_is_an_error_and_the_rest_is_run(
@@ -117,7 +183,8 @@ class TestIsolation:
             ("error", None),
             ("passed", 1.0),
         ]
-        assert "nested too deep" in run.verdicts[0].reason
+        assert run.verdicts[0].reason == "what was observed is nested too deep to be judged"
+        assert run.verdicts[0].at == "behaviors[0].evaluations[0]"
 
     def test_an_invalid_rule_is_an_error_at_its_place(self) -> None:
         invalid = Evaluation("behaviors[0].evaluations[0]", holds("x"), invalid="value: must not be empty")

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from abs_replay.exact_json import Json
 from abs_replay.judgement import Answer, Question
+from abs_replay.predicates import patterns
 from abs_replay.scoring import settle
 from abs_replay.verdicts import Run
 
@@ -73,6 +75,31 @@ class TestQuestions:
         assert evidence["steps"][1] == call
         assert evidence["steps"][3]["action"] == "informs"
 
+    def test_a_question_holds_what_was_seen_and_its_name_stays(self, graded: Graded) -> None:
+        more = "prompt: Be strict, adapter: azure, response: self"
+        found = question(graded, f"{JUDGE}, threshold: 0.9, {more}")
+        steps: Json = [
+            {"seq": 1, "actor": "user", "action": "says", "content": "How many days?"},
+            {"seq": 2, "actor": "assistant", "action": "calls", "target": "KB", "arguments": {"q": "leave"}},
+            {"seq": 3, "actor": "tool", "action": "responds", "target": "KB", "content": ["25 days"]},
+            {"seq": 5, "actor": "assistant", "action": "informs", "content": "You have 25 days."},
+        ]
+        evidence: Json = {"steps": steps, "step": 5, "response": "You have 25 days."}
+        # Answers are kept under this digest: another one would have to be paid for again.
+        digest = "19557667de7c8b9b2da1c909021affd0cdfcf01b4f212b74fd7a90ca7d994ef4"
+        at = "behaviors[2].evaluations[0]"
+        assert found == Question(digest, at, "llm_judge", "Friendly", evidence, "azure", "Be strict")
+        assert (
+            question(graded, "type: custom, id: my.tone, level: 2").digest
+            == "5c8f3c2bff7c01e47b2eeff4f5793a482b3ad2ba8540b0990895f39203943fc2"
+        )
+
+    def test_what_waits_says_for_what_and_looks_at_what_will_be_judged(self, graded: Graded) -> None:
+        verdict = ask(graded, f"{JUDGE}, threshold: 0.9").verdicts[0]
+        assert (verdict.score, verdict.threshold, verdict.evidence) == (None, 0.9, (1, 2, 3, 5))
+        assert verdict.reason == "waits for a judge"
+        assert ask(graded).verdicts[0].threshold == 0.5
+
     def test_a_session_evaluation_looks_at_the_whole_conversation(self, graded: Graded) -> None:
         run = ask(graded, "type: contains, value: days", f"{{ {JUDGE} }}")
         (one,) = run.questions
@@ -133,7 +160,10 @@ class TestInputs:
         assert (verdict.status, run.questions) == ("error", ())
         assert "a session evaluation has none" in verdict.reason
 
-    def test_a_step_that_could_not_be_decided_makes_the_evaluation_an_error(self, graded: Graded) -> None:
+    def test_a_step_that_could_not_be_decided_makes_the_evaluation_an_error(
+        self, graded: Graded, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(patterns, "TIME_LIMIT", 0.05)
         text = TEXT.format(rule="type: Relevance, query: later", chain="")
         # A pattern that can not be searched for, and not a judge, whose answer would be waited for.
         text = text.replace("type: contains, value: zzz", 'type: regex, pattern: "{{pattern}}"')
@@ -152,20 +182,28 @@ class TestInputs:
     def test_a_call_is_answered_by_the_response_of_its_id_else_of_its_tool(
         self, graded: Graded, target: str, call_id: str | None, answer_to: str | None, content: Any
     ) -> None:
-        other = {"actor": "tool", "action": "responds", "target": "Mail", "content": "sent", "call_id": "x"}
+        other = {**STEPS[2], "target": "Mail", "content": "sent", "call_id": call_id and "x"}
+        before = {**STEPS[2], "target": "KB", "content": "old", "call_id": None}
         call = {**STEPS[1], "call_id": call_id}
         response = {**STEPS[2], "target": target, "call_id": answer_to}
         text = TEXT.format(rule="type: Groundedness, context: lookup.responds", chain="")
-        (question,) = graded(text, STEPS[0], call, other, response, *STEPS[4:]).questions
+        (question,) = graded(text, STEPS[0], before, call, other, response, *STEPS[4:]).questions
         evidence: Any = question.evidence
         assert evidence["context"] == content
+
+    def test_a_call_may_be_the_first_step(self, graded: Graded) -> None:
+        text = TEXT.format(rule="type: Groundedness, context: lookup.responds", chain="")
+        text = text.replace("  - { id: q, actor: user, action: says }\n", "")
+        (question,) = graded(text, *STEPS[1:]).questions
+        evidence: Any = question.evidence
+        assert evidence["context"] == ["25 days"]
 
     @pytest.mark.parametrize("written", ["lookup.responds", "q.calls"])
     def test_an_action_that_the_step_did_not_have_was_not_observed(
         self, graded: Graded, written: str
     ) -> None:
         text = TEXT.format(rule=f"type: Groundedness, context: {written}", chain="")
-        other = {"actor": "tool", "action": "responds", "target": "Mail", "content": "sent"}
+        other = {"actor": "tool", "action": "responds", "content": "sent"}
         (verdict,) = graded(text, STEPS[0], STEPS[1], other, *STEPS[4:]).verdicts
         assert (verdict.status, verdict.score) == ("failed", 0.0)
         assert f"refers to `{written}`, and no such step was observed" in verdict.reason
@@ -183,10 +221,29 @@ class TestAnswers:
         assert (verdict.status, verdict.score, verdict.judge) == (status, score, "gpt")
         assert "Because." in verdict.reason
 
-    @pytest.mark.parametrize("answer", [Answer(None, "", "j", "no answer"), Answer(7.0, "", "j")])
-    def test_no_score_between_none_and_one_is_an_error(self, graded: Graded, answer: Answer) -> None:
+    @pytest.mark.parametrize(
+        ("answer", "reason"),
+        [
+            (Answer(None, "", "j", "no answer"), "no answer"),
+            (Answer(0.9, "Fine.", "j", "cut off"), "cut off"),
+            (Answer(None, "No idea.", "j"), "No idea."),
+            (Answer(7.0, "", "j"), "the judge gave the score 7, which is not between 0 and 1"),
+            (Answer(1.01, "", "j"), "the judge gave the score 1.01, which is not between 0 and 1"),
+            (Answer(-0.01, "", "j"), "the judge gave the score -0.01, which is not between 0 and 1"),
+        ],
+    )
+    def test_no_score_between_none_and_one_is_an_error(
+        self, graded: Graded, answer: Answer, reason: str
+    ) -> None:
         verdict = answered(graded, answer)
-        assert (verdict.status, verdict.score) == ("error", None)
+        assert (verdict.status, verdict.score, verdict.reason) == ("error", None, reason)
+
+    @pytest.mark.parametrize(("score", "status"), [(0.0, "failed"), (1.0, "passed")])
+    def test_none_and_one_are_scores(self, graded: Graded, score: float, status: str) -> None:
+        verdict = answered(graded, Answer(score, "Because.", ""))
+        assert (verdict.status, verdict.score, verdict.judge) == (status, score, None)
+        assert (verdict.threshold, verdict.evidence) == (0.5, (1, 2, 3, 5))
+        assert verdict.reason == f"scored {score:g}, threshold 0.5: Because."
 
     def test_a_composition_waits_only_where_the_answer_matters(self, graded: Graded) -> None:
         inner = f"evaluations: [{{ {JUDGE} }}, {{ type: contains, value: days }}]"
@@ -216,6 +273,7 @@ evaluations: [{ type: llm_judge, criteria: Kind }, { type: never, match: { actor
         run = graded(self.TEXT, self.STEP)
         assert [one.at for one in run.questions] == ["behaviors[0].matches_when"]
         assert [verdict.status for verdict in run.verdicts] == ["pending", "pending", "passed"]
+        assert run.verdicts[1].reason == "waits until it is known which steps match"
         answers = {run.questions[0].digest: Answer(1.0, "", "j")}
         again = graded(self.TEXT, self.STEP, answers=answers)
         assert [one.criteria for one in again.questions] == ["Kind"]

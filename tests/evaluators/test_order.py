@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -112,6 +113,124 @@ def test_a_sequence_names_the_selector_that_found_nothing_and_where(judged_chain
     (verdict,) = judged_chain(rule, step("user", "says"), step("tool", "responds", "Orders"))
     assert verdict.reason == 'expected tool does anything "Refunds" after step 1, observed none'
     assert verdict.evidence == (1,)
+
+
+TOOL = "{ actor: tool }"
+TALK = "{ actor: assistant }"
+TRACE = (
+    step("user", "says"),
+    step("tool", "responds", "A"),
+    step("assistant", "responds"),
+    step("tool", "responds", "B"),
+    step("user", "says"),
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "status", "evidence", "reason"),
+    [
+        (f"type: sequence, order: [{TOOL}, {TOOL}]", "passed", (2, 4), "found in order at steps 2, 4"),
+        (
+            f"type: sequence, order: [{TOOL}, {TALK}, {TOOL}]",
+            "passed",
+            (2, 3, 4),
+            "found in order at steps 2, 3, 4",
+        ),
+        (
+            f"type: sequence, order: [{TALK}, {TALK}]",
+            "failed",
+            (3,),
+            "expected assistant does anything after step 3, observed none",
+        ),
+        (
+            "type: sequence, order: [{ actor: external }]",
+            "failed",
+            (),
+            "expected external does anything in the trace, observed none",
+        ),
+        (f"type: eventually, match: {TOOL}", "passed", (2, 4), "tool does anything at step 2"),
+        (
+            "type: eventually, match: { target: C }",
+            "failed",
+            (),
+            'expected anybody does anything "C" somewhere, observed none',
+        ),
+        ("type: never, match: { action: calls }", "passed", (), "anybody calls nowhere"),
+        (
+            f"type: never, match: {TOOL}",
+            "failed",
+            (2, 4),
+            "expected tool does anything nowhere, observed at step 2, 4",
+        ),
+        (
+            f"type: count, match: {TOOL}, min: 2, max: 2",
+            "passed",
+            (2, 4),
+            "expected tool does anything at least 2 and at most 2 times, observed 2",
+        ),
+        (
+            f"type: count, match: {TOOL}, min: 3",
+            "failed",
+            (2, 4),
+            "expected tool does anything at least 3 times, observed 2",
+        ),
+        (
+            f"type: count, match: {TOOL}, max: 1",
+            "failed",
+            (2, 4),
+            "expected tool does anything at most 1 times, observed 2",
+        ),
+        (
+            f"type: within, after: {TOOL}, match: {TALK}, max_steps: 1",
+            "passed",
+            (2, 3),
+            "assistant does anything within 1 steps",
+        ),
+        (
+            f"type: within, after: {TOOL}, match: {TALK}, max_steps: 9, every: true",
+            "failed",
+            (2, 3, 4),
+            "expected assistant does anything within 9 steps after step 4, observed none",
+        ),
+        (
+            "type: within, after: { actor: user }, match: { target: B }, max_steps: 2",
+            "failed",
+            (1,),
+            'expected anybody does anything "B" within 2 steps after step 1, observed none',
+        ),
+        (
+            "type: within, after: { actor: user }, match: { target: B }, max_steps: 3",
+            "passed",
+            (1, 4),
+            'anybody does anything "B" within 3 steps',
+        ),
+        (
+            f"type: within, after: {{ actor: human }}, match: {TALK}, max_steps: 3",
+            "failed",
+            (),
+            "expected human does anything to begin from, observed none",
+        ),
+        (
+            f"type: within, after: {TOOL}, match: {TOOL}, max_steps: 2",
+            "passed",
+            (2, 4),
+            "tool does anything within 2 steps",
+        ),
+    ],
+)
+def test_a_verdict_says_what_was_looked_at(
+    judged_chain: JudgedChain, rule: str, status: str, evidence: tuple[int, ...], reason: str
+) -> None:
+    (verdict,) = judged_chain(f"{{ {rule} }}", *TRACE)
+    assert (verdict.status, verdict.evidence, verdict.reason) == (status, evidence, reason)
+    assert verdict.score == (1.0 if status == "passed" else 0.0)
+
+
+def test_of_many_steps_ten_are_listed(judged_chain: JudgedChain) -> None:
+    (verdict,) = judged_chain("{ type: never, match: { actor: tool } }", *[step("tool", "responds")] * 10)
+    assert verdict.reason.endswith("step 1, 2, 3, 4, 5, 6, 7, 8, 9, 10")
+    (verdict,) = judged_chain("{ type: never, match: { actor: tool } }", *[step("tool", "responds")] * 11)
+    assert verdict.reason.endswith("step 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …")
 
 
 def test_every_type_of_the_document_format_has_an_evaluator() -> None:

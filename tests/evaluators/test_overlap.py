@@ -72,7 +72,15 @@ def test_the_threshold_decides_and_the_reason_quotes_both_texts(judged_step: Jud
     assert verdict.reason.startswith("rouge recall 0.8333, threshold 0.9: expected")
     assert TRUTH in verdict.reason
     assert "lay" in verdict.reason
+    assert (verdict.evidence, verdict.threshold) == ((1,), 0.9)
     assert only(judged_step, f"{rule}, threshold: 0.8", "the cat lay on the mat").status == "passed"
+
+
+def test_a_threshold_of_one_is_reached_by_the_text_itself(judged_step: JudgedStep) -> None:
+    words = "one two three four five six seven eight nine ten"
+    for kind in ("bleu", "rouge", "f1"):
+        verdict = only(judged_step, f"type: {kind}, ground_truth: {words}, threshold: 1", words)
+        assert (kind, verdict.status) == (kind, "passed")
 
 
 @pytest.mark.parametrize("kind", ["f1", "bleu", "rouge"])

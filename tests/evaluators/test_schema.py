@@ -1,6 +1,7 @@
 """`schema`: the whole of JSON Schema, on exact numbers, under the time limit (SEMANTICS E4)."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from jsonschema import Draft202012Validator
 from abs_replay.evaluators.schema import violations_of
 from abs_replay.exact_json import loads
 from abs_replay.predicates import Undecided, patterns
+from abs_replay.verdicts import Verdict
 
 NEWEST = "https://json-schema.org/draft/2020-12/schema"
 
@@ -36,6 +38,10 @@ def test_every_violation_is_told_with_its_path() -> None:
         ('{"multipleOf": 0.01}', "19.99", True),
         ('{"multipleOf": 0.01}', "19.999", False),
         ('{"multipleOf": 3}', "100000000000000000000000000000000000000000000000001", False),
+        ('{"multipleOf": 0.00000001}', "12345678901234567890123456789.00000001", True),
+        ('{"multipleOf": 0.00000001}', "12345678901234567890123456789.000000015", False),
+        ('{"multipleOf": 1000}', "0.5", False),
+        ('{"multipleOf": 1000}', "0", True),
         ('{"type": "integer"}', "1.0", True),
         ('{"type": "integer"}', "1.5", False),
         ('{"type": "integer"}', "true", False),
@@ -108,6 +114,28 @@ def test_a_part_may_name_a_draft_of_its_own() -> None:
         violations(schema.replace("draft-04", "draft-03"), '{"a": 1}')
 
 
+def test_a_part_with_a_draft_of_its_own_asserts_formats_and_refers_to_its_own_definitions() -> None:
+    inner = '"properties": {"on": {"$ref": "#/definitions/day"}}, "definitions": {"day": {"format": "date"}}'
+    for draft in ("", '"$schema": "http://json-schema.org/draft-07/schema#", '):
+        part = f'{{"$id": "urn:part", {draft}{inner}}}'
+        # The document has another definition of that name.
+        other = '"definitions": {"day": {"type": "null"}}'
+        schema = f'{{{other}, "$defs": {{"part": {part}}}, "items": {{"$ref": "urn:part"}}}}'
+        assert violations(schema, '[{"on": "2026-02-28"}]') == []
+        assert violations(schema, '[{"on": "2026-02-30"}]') == [
+            '$[0].on: expected format "date", observed "2026-02-30"'
+        ]
+
+
+def test_a_verdict_tells_every_violation_once(judged_step: Callable[..., list[Verdict]]) -> None:
+    rule = "{ type: schema, schema: { required: [id], properties: { n: { type: integer } } } }"
+    (verdict,) = judged_step(rule, '{"n": 1.5}')
+    assert (verdict.status, verdict.score, verdict.evidence) == ("failed", 0.0, (1,))
+    assert verdict.reason == "$.n: expected type \"integer\", observed 1.5; $: 'id' is a required property"
+    (verdict,) = judged_step(rule, '{"n": 1.0, "id": 1}')
+    assert (verdict.status, verdict.score, verdict.evidence) == ("passed", 1.0, (1,))
+
+
 def test_an_integer_is_whole_whatever_number_of_python_it_is() -> None:
     found = [list(violations_of({"type": "integer"}, value)) == [] for value in (2.0, 2.5, 2, True, "2")]
     assert found == [True, False, True, False, False]
@@ -157,6 +185,7 @@ def test_a_pattern_is_stopped_wherever_it_stands(monkeypatch: pytest.MonkeyPatch
     cases: list[tuple[Any, Any]] = [
         ({"pattern": slow}, text),
         ({"patternProperties": {slow: False}}, {text: 1}),
+        ({"anyOf": [{"patternProperties": {slow: False}}]}, {text: 1}),
         (itself, {"next": {"p": text}}),
     ]
     for schema, content in cases:

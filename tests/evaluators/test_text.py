@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from abs_replay.exact_json import Json, loads
+from abs_replay.predicates import patterns
 from abs_replay.verdicts import Verdict
 
 type JudgedStep = Callable[..., list[Verdict]]
@@ -43,6 +44,32 @@ def test_a_reason_quotes_expected_and_observed(judged_step: JudgedStep) -> None:
         assert (verdict.score, verdict.evidence) == (0.0, (1,))
 
 
+@pytest.mark.parametrize(
+    ("rule", "content", "reason"),
+    [
+        ("type: exact_match, value: { a: 1 }", '{"a": 1.0}', 'equals {"a":1}'),
+        ("type: exact_match, value: { a: 1 }", '{"a": 2}', 'expected {"a":1}, observed "{"a": 2}"'),
+        ("type: contains, value: BE", "To be", 'contains "BE"'),
+        ("type: contains, value: BE, case_sensitive: true", "To BE", 'contains "BE"'),
+        (
+            "type: contains, value: BE, case_sensitive: true",
+            "To be",
+            'expected to contain "BE" in this case, observed "To be"',
+        ),
+        ("type: contains, value: '\"b\":1'", {"b": 1}, 'contains ""b":1"'),
+        ("type: regex, pattern: '\\d$'", {"b": 1}, 'expected to match "\\d$", observed "{"b":1}"'),
+        ("type: regex, pattern: '\\d'", {"b": 1}, 'matches "\\d"'),
+    ],
+)
+def test_a_verdict_says_what_was_compared(
+    judged_step: JudgedStep, rule: str, content: Json, reason: str
+) -> None:
+    (verdict,) = judged_step(f"{{ {rule} }}", content)
+    failed = reason.startswith("expected")
+    assert (verdict.status, verdict.score) == (("failed", 0.0) if failed else ("passed", 1.0))
+    assert (verdict.reason, verdict.evidence) == (reason, (1,))
+
+
 def test_long_content_is_shortened_in_a_reason(judged_step: JudgedStep) -> None:
     (verdict,) = judged_step("{ type: contains, value: needle }", "hay " * 1000)
     assert len(verdict.reason) < 200
@@ -53,7 +80,10 @@ def test_null_content_is_searched_as_the_empty_text(judged_step: JudgedStep) -> 
     assert [verdict.status for verdict in verdicts] == ["failed", "passed"]
 
 
-def test_a_search_over_the_time_limit_is_an_error(judged_step: JudgedStep) -> None:
+def test_a_search_over_the_time_limit_is_an_error(
+    judged_step: JudgedStep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patterns, "TIME_LIMIT", 0.05)
     (verdict,) = judged_step("{ type: regex, pattern: '(a|aa)+$' }", "a" * 60 + "b")
     assert verdict.status == "error"
     assert verdict.score is None

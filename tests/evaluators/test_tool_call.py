@@ -90,3 +90,40 @@ def test_it_is_an_error_where_a_call_of_its_group_could_not_be_decided(graded: G
     run = settle(graded(text, call("Limits"), words, call("Pay", amount=9)))
     assert run.steps[2].status == "error"
     assert (run.verdicts[0].status, run.verdicts[0].reason) == ("error", "no judge configured")
+
+
+PAY = "behaviors: [{{ actor: assistant, action: submits, {fields} evaluations: [{{ {rule} }}] }}]"
+
+
+@pytest.mark.parametrize(
+    ("fields", "more", "reason"),
+    [
+        ("target: Pay,", "", 'called "Pay" as expected'),
+        ("", "", 'called "Pay" as expected'),
+        ("", ", target: Pay, with: { amount: 9 }", 'called "Pay" as expected'),
+        ("", ", target: Refund", 'expected a call of "Refund", observed "Pay"'),
+        ("target: Pay,", ", target: Refund", 'expected a call of "Refund", observed "Pay"'),
+        ("target: Pay,", ", with: { amount: 8 }", "amount: expected 8, observed 9"),
+        ("target: Pay,", ", with_only: { amount: 9 }", "to: expected no such key"),
+        ("with: { amount: 9 },", "", 'called "Pay" as expected'),
+        ("with: { amount: 9 },", ", with: { to: A }", 'called "Pay" as expected'),
+        ("with_only: { amount: 9, to: A },", "", 'called "Pay" as expected'),
+        ("with_only: { amount: 9, to: A },", ", with: { to: B }", 'to: expected "B", observed "A"'),
+    ],
+)
+def test_a_verdict_says_what_the_call_was(graded: Graded, fields: str, more: str, reason: str) -> None:
+    text = PAY.format(fields=fields, rule=f"type: tool_call{more}")
+    (verdict,) = graded(text, call("Pay", amount=9, to="A")).verdicts
+    passed = reason.startswith("called")
+    assert (verdict.status, verdict.score) == (("passed", 1.0) if passed else ("failed", 0.0))
+    assert (verdict.reason, verdict.evidence) == (reason, (1,))
+
+
+def test_a_group_is_told_with_its_steps(graded: Graded) -> None:
+    text = LIMITS_THEN_PAY.format(between=RESPONSE, more="")
+    words = {"actor": "assistant", "action": "responds", "content": "First the limits."}
+    (verdict,) = graded(text, words, call("Limits"), call("Pay", amount=9)).verdicts
+    assert (verdict.status, verdict.evidence) == ("passed", (2, 3))
+    (verdict,) = graded(text.replace("with: { amount: 9 }", ""), call("Pay")).verdicts
+    assert (verdict.status, verdict.evidence) == ("failed", ())
+    assert verdict.reason == "expected the calls up to this one, observed none for behaviors[0]"
