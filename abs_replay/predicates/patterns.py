@@ -73,7 +73,11 @@ def _errors_of(pattern: str) -> Iterator[None]:
             warnings.simplefilter("ignore")  # `[[a]` means in `re` what it says; we keep that meaning
             yield
     except (re.error, regex.error, RecursionError, OverflowError) as error:
-        raise Undecided(f"the pattern {shown(pattern)} can not be compiled: {error}") from None
+        raise Undecided(f"the pattern {shown(pattern)} can not be compiled: {_why(error)}") from None
+
+
+def _why(error: Exception) -> str:
+    return "it is nested too deep" if isinstance(error, RecursionError) else str(error)
 
 
 # -- how a pattern backtracks --

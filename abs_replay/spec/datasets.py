@@ -98,7 +98,14 @@ def _csv(text: str) -> _Read:
                 yield line, _csv_row(columns, cells)
             line = reader.line_num + 1
     except csv.Error as error:
-        yield line, f"no valid CSV: {error}"
+        yield line, _csv_error(error)
+
+
+def _csv_error(error: csv.Error) -> str:
+    if "field limit" not in str(error):
+        return f"no valid CSV: {error}"
+    most = f"{csv.field_size_limit():,}"
+    return f"a value has more than {most} characters: close the quotation mark, or write a .jsonl dataset"
 
 
 def _csv_row(columns: list[str], cells: list[str]) -> Mapping[str, Json] | str:

@@ -1,8 +1,8 @@
 """Session documents from files: read, checked, expanded; every problem of every file at once."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from abs_replay.spec.places import MOST_PROBLEMS, Document, Reporter, TooMany
 from abs_replay.spec.variables import Dataset, Template
 from abs_replay.spec.yaml_nodes import LARGEST, read
 
+MOST_ALIKE = 10  # problems of one message, which are told each at its place
 PATTERNS = ("*.abs.yaml", "*.abs.yml", "*.abs.json")
 
 
@@ -78,21 +79,39 @@ def _load_file(file: Path, configuration: Configuration, loaded: _Loaded) -> Non
     except (OSError, ValueError) as error:
         raise _unreadable(file, error) from None
     of_file = _Loaded(problems=list(parsed.problems))
-    with suppress(TooMany):
+    stopped = len(parsed.problems) >= MOST_PROBLEMS
+    try:
         _check(parsed.documents, configuration, of_file, str(file))
-    loaded.problems += _told(parsed.problems, of_file.problems[len(parsed.problems) :], str(file))
+    except TooMany:
+        stopped = True
+    loaded.problems += _told(parsed.problems, of_file.problems[len(parsed.problems) :], str(file), stopped)
     loaded.warnings += of_file.warnings
     loaded.sessions += of_file.sessions
 
 
-def _told(of_yaml: Sequence[Problem], of_format: Sequence[Problem], file: str) -> list[Problem]:
+def _told(
+    of_yaml: Sequence[Problem], of_format: Sequence[Problem], file: str, stopped: bool
+) -> list[Problem]:
     """The problems of a file by line: one a place, what is wrong with its YAML first."""
     known = {(problem.line, problem.path) for problem in of_yaml}
     others = [problem for problem in of_format if (problem.line, problem.path) not in known]
-    found = sorted(dict.fromkeys((*of_yaml, *others)), key=lambda problem: problem.line or 0)
-    if len(found) >= MOST_PROBLEMS:
+    found = _once(sorted(dict.fromkeys((*of_yaml, *others)), key=lambda problem: problem.line or 0))
+    if stopped or len(found) >= MOST_PROBLEMS:
         found[MOST_PROBLEMS - 1 :] = [Problem("and more: mend what is told so far", file)]
     return found
+
+
+def _once(problems: Sequence[Problem]) -> list[Problem]:
+    """The problems, and one that is in very many places, such as a fragment misnamed, with their number."""
+    counts = Counter(problem.message for problem in problems)
+    first = {problem.message: problem for problem in reversed(problems)}
+    return [
+        replace(problem, message=f"{problem.message} (and in {counts[problem.message] - 1} more places)")
+        if counts[problem.message] > MOST_ALIKE
+        else problem
+        for problem in problems
+        if counts[problem.message] <= MOST_ALIKE or problem is first[problem.message]
+    ]
 
 
 def _check(documents: Sequence[Document], configuration: Configuration, loaded: _Loaded, file: str) -> None:

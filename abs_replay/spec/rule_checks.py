@@ -247,8 +247,10 @@ def _compile(pattern: str) -> str | None:
     try:
         with warnings.catch_warnings(action="ignore"):  # `re` muses about patterns that may change one day
             re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        return str(error) or "too deeply nested"
+    except RecursionError:
+        return "nested too deep"
+    except (re.error, OverflowError) as error:
+        return str(error)
     return None
 
 

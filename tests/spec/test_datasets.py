@@ -94,3 +94,15 @@ def test_all_three_forms_hold_the_same_rows(tmp_path: Path, rows: list[dict[str,
     assert list(read_rows(_file(tmp_path, "r.csv", table.getvalue()))) == rows
     assert list(read_rows(_file(tmp_path, "r.jsonl", "\n".join(as_json)))) == rows
     assert list(read_rows(_file(tmp_path, "r.json", f"[{','.join(as_json)}]"))) == rows
+
+
+def test_a_value_that_is_too_long_for_csv_is_told_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1,2\n3," + "x" * 140_000 + "\n")
+
+    with pytest.raises(SpecError) as raised:
+        read_rows(path)
+
+    (problem,) = raised.value.problems
+    assert problem.line == 3
+    assert problem.message.startswith("a value has more than 131,072 characters: close the quotation mark")

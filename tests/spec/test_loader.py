@@ -271,7 +271,7 @@ def test_a_session_of_very_many_behaviors_is_refused(tmp_path: Path) -> None:
     "lines",
     [
         pytest.param("".join(f"key{n}: x\n" for n in range(2000)), id="unknown"),
-        pytest.param("description: x\n" * 2000, id="twice"),
+        pytest.param("".join(f"x-{n}: x\n" * 2 for n in range(2000)), id="twice"),
     ],
 )
 def test_of_very_many_problems_a_thousand_are_told(tmp_path: Path, lines: str) -> None:
@@ -288,3 +288,33 @@ def test_an_id_that_nobody_has_is_told_in_a_line_of_bounded_length(tmp_path: Pat
     far = _only(tmp_path, f"{HEAD}behaviors:\n{ids}{wanted % 'zebra'}").message
     assert far.endswith("a18, a19 and 80 more")
     assert "did you mean" not in _only(tmp_path, f"{HEAD}behaviors:\n{ids}{wanted % ('a' * 200)}").message
+
+
+def test_one_mistake_in_very_many_places_is_told_once_with_their_number(tmp_path: Path) -> None:
+    path = tmp_path / "s.abs.yaml"
+    head = 'session: A\nabs_version: "0.2"\nbehaviors:\n'
+    path.write_text(head + "  - include: typo\n" * 3000 + "  - { actor: user, action: says, contnt: hi }\n")
+
+    with pytest.raises(SpecError) as raised:
+        load([path])
+
+    unknown, missing = raised.value.problems
+    assert (unknown.line, unknown.path) == (4, "behaviors[0].include")
+    assert unknown.message.endswith("(and in 2999 more places)")
+    assert (missing.line, missing.path) == (3004, "behaviors[3000].contnt")
+
+    path.write_text(head + "  - include: typo\n" * 10)
+    with pytest.raises(SpecError) as raised:
+        load([path])
+    assert [problem.line for problem in raised.value.problems] == list(range(4, 14))
+
+
+def test_a_pattern_that_is_nested_too_deep_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "s.abs.yaml"
+    pattern = "(" * 5000 + "a" + ")" * 5000
+    rule = f'{{ type: regex, pattern: "{pattern}" }}'
+    behavior = f"{{ actor: assistant, action: says, evaluations: [{rule}] }}"
+    path.write_text(f'session: A\nabs_version: "0.2"\nbehaviors:\n  - {behavior}\n')
+
+    with pytest.raises(SpecError, match=r"no valid pattern: nested too deep$"):
+        load([path])
