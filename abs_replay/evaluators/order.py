@@ -55,7 +55,8 @@ def count(evaluation: Evaluation, context: Context) -> Verdict:
     number = len(found)
     low, high = rule.min, rule.max
     fits = (low is None or number >= low) and (high is None or number <= high)
-    reason = f"expected {rule.match.words} {_bounds(low, high)} times, observed {number}"
+    times = "time" if (low if high is None else high) == 1 else "times"
+    reason = f"expected {rule.match.words} {_bounds(low, high)} {times}, observed {number}"
     return passed(evaluation, reason, *found) if fits else failed(evaluation, reason, *found)
 
 

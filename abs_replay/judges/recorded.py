@@ -168,6 +168,8 @@ def _text(path: Path) -> str:
 
 def _entries(text: str, path: Path) -> Iterator[tuple[int, object]]:
     """Every answer with its line."""
+    if not text.strip():
+        raise UsageError(f"{path}: is empty: fill in what abs grade --dry-run --format json prints")
     try:
         yield from _sequence(text, _start(text), path)
     except json.JSONDecodeError as error:

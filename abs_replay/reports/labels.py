@@ -77,7 +77,7 @@ def entry_of(step: Step) -> str:
 
 def selector(chosen: Selector) -> str:
     """A selector in few words: an assistant's action stands alone, as in `asks → calls → informs`."""
-    actor = chosen.actor if chosen.actor != "assistant" or not (chosen.action or chosen.target) else None
+    actor = None if chosen.actor == "assistant" and chosen.action else chosen.actor
     return " ".join(part for part in (actor, chosen.action, chosen.target) if part)
 
 

@@ -178,7 +178,7 @@ TRACE = (
             f"type: count, match: {TOOL}, max: 1",
             "failed",
             (2, 4),
-            "expected tool does anything at most 1 times, observed 2",
+            "expected tool does anything at most 1 time, observed 2",
         ),
         (
             f"type: within, after: {TOOL}, match: {TALK}, max_steps: 1",

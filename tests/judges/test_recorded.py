@@ -27,6 +27,12 @@ def answers(tmp_path: Path, text: str) -> RecordedJudge:
     return read(file)
 
 
+@pytest.mark.parametrize("text", ["", "\n \n", "\ufeff"])
+def test_a_file_without_anything_in_it_is_said_to_be_empty(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match=r"answers\.json: is empty: fill in what abs grade"):
+        answers(tmp_path, text)
+
+
 def only(judge: RecordedJudge, asked: Question) -> Answer | None:
     return judge.ask([asked]).get(asked.digest)
 

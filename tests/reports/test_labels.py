@@ -32,6 +32,10 @@ ASKS, CALLS = Selector(action="asks"), Selector(actor="assistant", action="calls
         (rules.Sequence(type="sequence", order=(ASKS, CALLS)), "sequence: asks → calls Order MCP"),
         (rules.Eventually(type="eventually", match=Selector(actor="assistant")), "eventually: assistant"),
         (rules.Never(type="never", match=Selector(action="hands_off")), "never: hands_off"),
+        (
+            rules.Never(type="never", match=Selector(actor="assistant", target="cancel_booking")),
+            "never: assistant cancel_booking",
+        ),
         (rules.Count(type="count", match=ASKS, min=1, max=2), "count: asks, min 1, max 2"),
         (
             rules.Within(
