@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from abs_replay import decoders
-from abs_replay.derivation import traces_of
+from abs_replay import decoders, derivation
+from abs_replay.assembly import ConversationKey
+from abs_replay.derivation import derive_imported, traces_of
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role
-from abs_replay.store import Spool, Store
+from abs_replay.store import Spool, Store, Whole
 from abs_replay.trace import Trace
 
 AGENT = Channel(Role.AGENT, "agent")
@@ -135,3 +136,54 @@ def test_a_store_that_another_process_holds_gives_its_traces_all_the_same(store:
 
     assert said(traces) == ["Where is my order?"]
     assert store.traces() == ()
+
+
+def whole(id_: str, exchanges: tuple[Exchange, ...], traces: tuple[Trace, ...] = ()) -> Whole:
+    return Whole(Recording(id_, id_, 1.0, 2.0), exchanges, traces)
+
+
+def test_what_was_imported_is_derived_by_the_configured_key_and_kept(store: Store) -> None:
+    by = ConversationKey(header="X-Chat")
+    told = Trace("t-own", (), recording="r-3")
+    imported = [
+        whole("r-2", (chat("e2", "Hello", "Hi", 1.0), replace(chat("e3", "Well", "", 2.0), response=None))),
+        whole("r-3", (), (told,)),
+    ]
+    store.add(imported)
+    derive_imported(store, imported, by)
+    assert sorted(str(trace.recording) for trace in store.traces()) == ["r-2", "r-2", "r-3"]
+    notices: list[str] = []
+    assert said(traces_of(store, "r-2", notices.append, by)) == ["Hello", "Well"]
+    assert notices == []
+    traces_of(store, "r-2", notices.append)
+    assert len(notices) == 1
+
+
+def test_a_large_recording_is_left_to_who_reads_it_first(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(derivation, "AT_END_BYTES", 10)
+    imported = [whole("r-2", (chat("e2", "Hello", "Hi", 1.0),))]
+    store.add(imported)
+    derive_imported(store, imported)
+    derivation.derive_at_end(store, store.recording("r-1"))
+    assert store.traces() == ()
+    monkeypatch.undo()
+    derivation.derive_at_end(store, store.recording("r-1"))
+    assert said(store.traces()) == ["Where is my order?"]
+
+
+def test_why_a_trace_is_as_it_is_is_told_and_not_kept(store: Store) -> None:
+    account = derivation.account_of(store, store.recording("r-1"))
+    assert said(account.traces) == ["Where is my order?"]
+    assert store.traces() == ()
+
+
+def test_a_recording_that_goes_on_is_derived_again_when_more_came(store: Store) -> None:
+    store.begin(Recording("r-2", "running", 3.0))
+    store.append("r-2", [chat("e2", "Hello", "Hi", 3.0)])
+    traces_of(store)
+    store.append("r-2", [chat("e3", "Again", "Yes", 4.0)])
+    notices: list[str] = []
+    traces_of(store, None, notices.append)
+    assert notices == ["recording running (r-2): more exchanges came, traces derived again"]

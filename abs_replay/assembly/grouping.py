@@ -121,7 +121,7 @@ class _Words:
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self._texts = list(_user_texts(messages))
-        self._whole = set(self._texts)
+        self._joined = "\0".join(self._texts)
 
     def shared(self, messages: Sequence[Message]) -> float:
         """Count the user's last words to the front that stand here, if the very last of them do."""
@@ -136,7 +136,7 @@ class _Words:
         return 1000.0 * same + 1 + sum(map(self._hold, islice(said, _MOST_WORDS)))
 
     def _hold(self, words: str) -> bool:
-        return words in self._whole or any(words in text for text in self._texts)
+        return words in self._joined
 
 
 def _user_texts(messages: Sequence[Message]) -> Iterator[str]:

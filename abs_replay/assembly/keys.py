@@ -33,15 +33,17 @@ class ConversationKey:
         return next(self._found(exchange), None)
 
     def _found(self, exchange: Exchange) -> Iterator[str]:
-        request, response = exchange.request.headers, exchange.response and exchange.response.headers
-        for headers in (request, response or ()):
+        answered = exchange.response.headers if exchange.response else ()
+        for headers, content in (
+            (exchange.request.headers, request_content),
+            (answered, response_content),
+        ):
             if self.header and (value := header(headers, self.header)):
                 yield value
             if self.cookie and (value := _cookie(headers, self.cookie)):
                 yield value
             if self.body:
-                content = (request_content if headers is request else response_content)(exchange)
-                yield from _at(content, self.body)
+                yield from _at(content(exchange), self.body)
 
 
 def _cookie(headers: Headers, name: str) -> str | None:
