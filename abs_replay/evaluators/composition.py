@@ -9,6 +9,7 @@ from abs_replay.spec.session import Evaluation
 from abs_replay.verdicts import Status, Verdict
 
 UNDECIDED = (Status.PENDING, Status.ERROR, Status.NOT_EVALUABLE, Status.INCONCLUSIVE)  # the first wins
+DECIDED = (Status.PASSED, Status.FAILED)
 TOLERANCE = 1e-9  # of a mean: a third three times is one
 
 type Rule = Callable[[Sequence[bool]], bool]
@@ -31,7 +32,8 @@ def _composed(evaluation: Evaluation, context: Context, rule: Rule, *, inverted:
     counted = [child for child in children if child.status is not Status.SKIPPED]
     if not counted:
         return verdict(evaluation, Status.SKIPPED, "every part was skipped", children=children)
-    threshold, undecided = evaluation.rule.threshold, _undecided(counted)
+    statuses = [child.status for child in counted]
+    threshold, undecided = evaluation.rule.threshold, _undecided(statuses)
     low = _outcome(counted, rule, threshold, 0.0, inverted)
     status = Status.PASSED if low else Status.FAILED
     score: float | None = _mean(counted, 0.0, inverted)
@@ -50,11 +52,10 @@ def _composed(evaluation: Evaluation, context: Context, rule: Rule, *, inverted:
     )
 
 
-def _undecided(parts: Sequence[Verdict]) -> Status | None:
-    statuses = [part.status for part in parts]
-    for status in UNDECIDED:
-        if status in statuses:
-            return status
+def _undecided(statuses: list[Status]) -> Status | None:
+    for status in statuses:
+        if status not in DECIDED:
+            return next(first for first in UNDECIDED if first in statuses)
     return None
 
 
@@ -69,7 +70,7 @@ def _outcome(
 
 
 def _mean(parts: Sequence[Verdict], undecided: float, inverted: bool) -> float:
-    scores = [undecided if part.status in UNDECIDED else part.score or 0.0 for part in parts]
+    scores = [part.score or 0.0 if part.status in DECIDED else undecided for part in parts]
     return fsum([1 - score for score in scores] if inverted else scores) / len(scores)
 
 

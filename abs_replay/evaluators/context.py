@@ -39,17 +39,16 @@ def verdict(
     judge: str | None = None,
 ) -> Verdict:
     """Give a verdict at its place; the author's own reason comes before a failure's cause (C6)."""
-    rule = evaluation.rule
-    if status is Status.FAILED and rule.reason:
-        reason = f"{rule.reason} ({reason})"
+    if status is Status.FAILED and evaluation.rule.reason:
+        reason = f"{evaluation.rule.reason} ({reason})"
     return Verdict(
         evaluation.at,
-        rule.type,
+        evaluation.type,
         status,
         reason,
         score,
         threshold,
-        rule.blocking,
+        evaluation.blocking,
         evidence,
         children,
         judge,
@@ -59,15 +58,14 @@ def verdict(
 
 def passed(evaluation: Evaluation, reason: str, *evidence: int) -> Verdict:
     """Give a deterministic pass; `evidence` are the `seq` of the steps looked at (R6: score 1)."""
-    rule = evaluation.rule
     return Verdict(
         evaluation.at,
-        rule.type,
+        evaluation.type,
         Status.PASSED,
         reason,
         1.0,
         None,
-        rule.blocking,
+        evaluation.blocking,
         evidence,
         fingerprint=evaluation.fingerprint,
     )
@@ -93,7 +91,7 @@ class Context:
     evaluators: Mapping[str, Evaluator]
     behavior: int | None = None
     questions: dict[str, Question] = field(default_factory=dict)
-    blocked: Blocked = field(default_factory=Blocked)
+    blocked: Blocked | None = None
     _kinds: Kinds | None = None
 
     @property
@@ -139,8 +137,10 @@ class Context:
             if place.position is None:
                 return self._without_step(evaluation, place)
         result = self._evaluated(evaluation)
-        blocked = self.blocked.by(evaluation.rule) if result.status is Status.FAILED else None
-        return result if blocked is None else inconclusive(result, blocked)
+        if self.blocked is None or result.status is not Status.FAILED:
+            return result
+        at = self.blocked.by(evaluation.rule)
+        return result if at is None else inconclusive(result, at)
 
     def _without_step(self, evaluation: Evaluation, place: Place) -> Verdict:
         """Decide an evaluation of a behavior that has no step (A10), a composition whole."""
@@ -159,7 +159,7 @@ class Context:
     def _evaluated(self, evaluation: Evaluation) -> Verdict:
         if evaluation.invalid is not None:
             return verdict(evaluation, Status.ERROR, evaluation.invalid)
-        kind = evaluation.rule.type
+        kind = evaluation.type
         try:
             evaluator = self.evaluators.get(kind) or installed(kind)
             if evaluator is not None:

@@ -105,5 +105,5 @@ def _found(selector: Selector, context: Context) -> list[int]:
     return [steps[position].step.seq for position in context.selected(selector)]
 
 
-def _listed(numbers: Steps[int]) -> str:
-    return ", ".join(map(str, numbers[:10])) + (", …" if len(numbers) > 10 else "")
+def _listed(numbers: list[int]) -> str:
+    return f"{numbers}"[1:-1] if len(numbers) <= 10 else f"{numbers[:10]}"[1:-1] + ", …"

@@ -29,6 +29,8 @@ def normalised(text: str, fold: bool) -> str:
 
 def contains(text: str, part: str, *, case_sensitive: bool = False) -> bool:
     """Find `part` in `text` after NFC and, unless told otherwise, case folding (SEMANTICS E2)."""
+    if text.isascii() and part in text:  # what is found as it is, is found in either form of ASCII
+        return True
     fold = not case_sensitive
     return normalised(part, fold) in normalised(text, fold)
 

@@ -45,6 +45,13 @@ class Evaluation:
     references: frozenset[str] = frozenset()
     fingerprint: str = ""
     invalid: str | None = None
+    # The rule's own, at hand: read for every verdict, and slower from one of many classes of models.
+    type: str = field(init=False)
+    blocking: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "type", self.rule.type)
+        object.__setattr__(self, "blocking", self.rule.blocking)
 
 
 @dataclass(frozen=True, slots=True)

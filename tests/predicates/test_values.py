@@ -32,6 +32,9 @@ class TestContains:
         assert contains("Hauptstraße 5", "HAUPTSTRASSE")
         assert not contains("Hauptstraße 5", "HAUPTSTRASSE", case_sensitive=True)
 
+    def test_a_letter_with_an_accent_of_its_own_is_another_letter(self) -> None:
+        assert not contains("cafe\u0301", "cafe")
+
     @settings(deadline=None)
     @given(st.text(), st.text(min_size=1))
     def test_normal_forms_make_no_difference(self, text: str, part: str) -> None:
