@@ -4,16 +4,14 @@ The shell around `scoring.evaluate` and `asking`. Everything that can be wrong w
 is found before the first trace is judged (SEMANTICS V3). Time is linear in the traces.
 """
 
-import difflib
 import hashlib
-import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from abs_replay import asking, comparison, exact_json
+from abs_replay import asking, exact_json
 from abs_replay.errors import Problem, SpecError, UsageError
 from abs_replay.exact_json import Json
 from abs_replay.judgement import Judge
@@ -124,7 +122,9 @@ def _refuse_twins(chosen: Iterable[Template], sessions: Sequence[Template]) -> N
 def _only(by_name: Mapping[str, Template], session_for: str | None) -> Template | None:
     if session_for is None or session_for in by_name:
         return by_name[session_for] if session_for is not None else None
-    names = " or ".join(map(quoted, difflib.get_close_matches(session_for, by_name, n=1) or by_name))
+    from difflib import get_close_matches
+
+    names = " or ".join(map(quoted, get_close_matches(session_for, by_name, n=1) or by_name))
     raise UsageError(f"--session-for {quoted(session_for)}: no session given is called so; is it {names}?")
 
 
@@ -159,7 +159,7 @@ def grade(selection: Selection, settings: Settings) -> tuple[Run, ...]:
     words = {id(session): words_of(session) for session in {id(one): one for _, one in pairs}.values()}
     runs = asking.judged(pairs, settings.policy, settings.judge)
     return tuple(
-        replace(labelled(run, session, trace, words[id(session)]), lines=places[template.name])
+        labelled(run, session, trace, words[id(session)], places[template.name])
         for run, (trace, session), (_, template) in zip(runs, pairs, selection.chosen, strict=True)
     )
 
@@ -194,6 +194,8 @@ def resolve(template: Template, trace: Trace, settings: Settings) -> Session:
 
 def with_carried(report: Report, store: "Store") -> Report:
     """Mark the verdicts that equal those of the last grading of the same session and trace."""
+    from abs_replay import comparison
+
     last = _last_runs(store, {(run.session, run.trace) for run in report.runs})
     carried = frozenset(
         (run.session, run.trace, at)
@@ -217,6 +219,8 @@ def _last_runs(store: "Store", wanted: set[tuple[str, str]]) -> dict[tuple[str, 
 
 def new_id(now: datetime) -> str:
     """An id for a grading: those of later gradings sort behind it."""
+    import secrets
+
     return f"g-{now.astimezone(UTC):%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}"
 
 

@@ -2,19 +2,20 @@
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-
-import regex
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from abs_replay.exact_json import Json, dumps
 from abs_replay.predicates import Undecided, shown
 from abs_replay.predicates.patterns import TIME_LIMIT
 from abs_replay.spec.references import Part, Reference
 
+if TYPE_CHECKING:
+    import regex
+
 # Scripts that put no blanks between words: their letters end a word as a blank does.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Yi}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
 _JOINED = r"\p{Javanese}\p{Balinese}\p{Tai_Le}\p{New_Tai_Lue}\p{Tai_Tham}\p{Tai_Viet}ー々〆"
-_WORD = regex.compile(rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{_UNSPACED}{_JOINED}]]", regex.VERSION1)
 
 
 def in_nfc(text: str) -> str:
@@ -51,7 +52,14 @@ def _stands_in(text: str, wanted: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_word(letter: str) -> bool:
-    return _WORD.match(letter) is not None
+    return _word().match(letter) is not None
+
+
+@cache
+def _word() -> "regex.Pattern[str]":
+    import regex
+
+    return regex.compile(rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{_UNSPACED}{_JOINED}]]", regex.VERSION1)
 
 
 def fit(template: Sequence[Part], text: str) -> Mapping[str, str] | None:
@@ -59,6 +67,8 @@ def fit(template: Sequence[Part], text: str) -> Mapping[str, str] | None:
 
     References take the shortest text that fits, the same reference the same text.
     """
+    import regex
+
     names: dict[str, str] = {}
     pattern = "".join(
         regex.escape(in_nfc(part)) if isinstance(part, str) else _slot(part, names) for part in template

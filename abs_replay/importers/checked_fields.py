@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from abs_replay import exact_json
 from abs_replay.errors import UsageError
+from abs_replay.importers.json_lines import line_of
 
 LARGEST = 2**63  # of 64 bits, as in a store
 _KINDS: Final[Mapping[type, str]] = {str: "text", dict: "an object", list: "a list", int: "a whole number"}
@@ -19,34 +20,40 @@ class Place:
     file: str
     line: int | None = None
     path: str = ""
+    text: str = field(default="", repr=False, compare=False)  # of a whole file: the line is looked up in it
 
     def at(self, key: str | int) -> "Place":
         step = f"[{key}]" if isinstance(key, int) else f".{key}" if self.path else key
-        return Place(self.file, self.line, self.path + step)
+        return Place(self.file, self.line, self.path + step, self.text)
 
     def wrong(self, message: str) -> UsageError:
-        where = f"{self.file}:{self.line}" if self.line else self.file
+        line = self.line or line_of(self.text, self.path)
+        where = f"{self.file}:{line}" if line else self.file
         return UsageError(": ".join(part for part in (where, self.path, message) if part))
 
 
 def required(fields: Mapping[str, Any], key: str, kind: type, place: Place) -> Any:
     if key not in fields:
         raise place.wrong(f"has no {key}; add it")
-    return typed(fields[key], kind, place.at(key))
+    return typed(fields[key], kind, place, key)
 
 
 def optional(fields: Mapping[str, Any], key: str, kind: type, place: Place) -> Any:
     value = fields.get(key)
-    return None if value is None else typed(value, kind, place.at(key))
+    return None if value is None else typed(value, kind, place, key)
 
 
 def text(fields: Mapping[str, Any], key: str, place: Place) -> str | None:
-    value: str | None = optional(fields, key, str, place)
+    value: str | None = fields.get(key)
+    if value is not None:
+        typed(value, str, place, key)
     return value
 
 
 def texts(fields: Mapping[str, Any], key: str, place: Place) -> dict[str, str]:
-    values = optional(fields, key, dict, place) or {}
+    values = optional(fields, key, dict, place)
+    if not values:
+        return {}
     return {name: typed(value, str, place.at(key).at(name)) for name, value in values.items()}
 
 
@@ -65,12 +72,17 @@ def number(fields: Mapping[str, Any], key: str, place: Place) -> float | None:
     return found
 
 
-def typed(value: Any, kind: type, place: Place) -> Any:
+def typed(value: Any, kind: type, place: Place, key: str | None = None) -> Any:
+    """Give a value of that kind, or say that it is none; it stands at `place`, or under `key` there."""
     if isinstance(value, bool) or not isinstance(value, kind):
-        raise place.wrong(f"is {shown(value)}, not {_KINDS[kind]}")
+        raise _there(place, key).wrong(f"is {shown(value)}, not {_KINDS[kind]}")
     if isinstance(value, int) and abs(value) >= LARGEST:
-        raise place.wrong(f"is {shown(value)}, which is too large")
+        raise _there(place, key).wrong(f"is {shown(value)}, which is too large")
     return value
+
+
+def _there(place: Place, key: str | None) -> Place:
+    return place if key is None else place.at(key)
 
 
 def shown(value: Any) -> str:

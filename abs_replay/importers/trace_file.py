@@ -4,7 +4,6 @@ Numbers in content and arguments stay exact, unknown fields are ignored, and a f
 be used is a `UsageError` that says the file, the line or the step, and what to do.
 """
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -119,7 +118,7 @@ def _read_text(path: Path) -> str:
 
 def _document(path: Path, text: str) -> tuple[Any, Place, str]:
     name = path.name.removesuffix(".json").removesuffix(".trace")
-    place = Place(str(path))
+    place = Place(str(path), text=text)
     try:
         return _parse(text, place), place, name
     except UsageError:
@@ -159,9 +158,10 @@ def _trace(value: Any, place: Place, name: str) -> Trace:
     fields = typed(value, dict, place)
     if "steps" not in fields:
         raise place.wrong("is no trace: it has no steps; give a file with a list `steps`")
-    steps = _steps(typed(fields["steps"], list, place.at("steps")), place.at("steps"))
+    there = place.at("steps")
+    steps = _steps(typed(fields["steps"], list, there), there)
     if not steps:
-        raise place.at("steps").wrong("is empty: nothing was observed, so there is nothing to judge")
+        raise there.wrong("is empty: nothing was observed, so there is nothing to judge")
     tags = texts(fields, "tags", place)
     version = text(fields, "agent_version", place)
     return Trace(
@@ -214,13 +214,17 @@ def _actor(fields: Mapping[str, Any], place: Place) -> str:
     actor: str = required(fields, "actor", str, place)
     if actor in ACTORS:
         return actor
-    near = difflib.get_close_matches(actor.strip().lower(), ACTORS, n=1, cutoff=0.75)
+    from difflib import get_close_matches
+
+    near = get_close_matches(actor.strip().lower(), ACTORS, n=1, cutoff=0.75)
     hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(ACTORS)}"
     raise place.at("actor").wrong(f"{actor!r} is unknown; {hint}")
 
 
 def _visibility(fields: Mapping[str, Any], place: Place) -> Visibility:
-    value = text(fields, "visibility", place) or Visibility.USER
+    value = text(fields, "visibility", place)
+    if not value:
+        return Visibility.USER
     try:
         return Visibility(value)
     except ValueError:
@@ -228,7 +232,9 @@ def _visibility(fields: Mapping[str, Any], place: Place) -> Visibility:
 
 
 def _sources(fields: Mapping[str, Any], place: Place) -> tuple[Source, ...]:
-    values = optional(fields, "sources", list, place) or []
+    values = optional(fields, "sources", list, place)
+    if not values:
+        return ()
     return tuple(_source(value, place.at("sources").at(index)) for index, value in enumerate(values))
 
 
@@ -238,9 +244,10 @@ def _source(value: Any, place: Place) -> Source:
 
 
 def _branch(fields: Mapping[str, Any], place: Place) -> Branch | None:
-    value, there = optional(fields, "branch_of", dict, place), place.at("branch_of")
+    value = optional(fields, "branch_of", dict, place)
     if value is None:
         return None
+    there = place.at("branch_of")
     return Branch(required(value, "trace", str, there), optional(value, "step", int, there))
 
 

@@ -2,7 +2,7 @@
 
 `re` itself can not be stopped. It searches where the pattern can be seen to end soon on a text of that
 length, which is nearly always; else `regex` searches, which can be stopped, with the pattern written
-anew for it.
+anew for it. It is loaded only then, for it takes a while.
 """
 
 import re
@@ -12,15 +12,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from re import _parser as re_parser  # type: ignore[attr-defined]  # see `_translated`
-from typing import Any
-
-import regex
+from typing import TYPE_CHECKING, Any
 
 from abs_replay.predicates import Undecided, shown
+
+if TYPE_CHECKING:
+    import regex
 
 TIME_LIMIT = 1.0  # seconds for one search of an author's pattern
 FEW = 10_000_000  # moves of `re`, each far below a microsecond
 _WITHOUT_END = 10**9
+_REFUSED = (re.error, RecursionError, OverflowError)
 
 
 def search(pattern: str, text: str) -> bool:
@@ -61,18 +63,20 @@ def _read(pattern: str) -> _Read:
 @lru_cache(maxsize=512)
 def compiled(pattern: str) -> "regex.Pattern[str]":
     """Compile a pattern of the `re` language for the engine that can be stopped."""
-    with _errors_of(pattern):
+    import regex
+
+    with _errors_of(pattern, (*_REFUSED, regex.error)):
         parsed = re_parser.parse(pattern)
         return regex.compile(_translated(parsed, parsed.state.flags), regex.VERSION0)
 
 
 @contextmanager
-def _errors_of(pattern: str) -> Iterator[None]:
+def _errors_of(pattern: str, errors: tuple[type[Exception], ...] = _REFUSED) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # `[[a]` means in `re` what it says; we keep that meaning
             yield
-    except (re.error, regex.error, RecursionError, OverflowError) as error:
+    except errors as error:
         raise Undecided(f"the pattern {shown(pattern)} can not be compiled: {_why(error)}") from None
 
 

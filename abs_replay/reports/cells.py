@@ -17,7 +17,7 @@ JOINERS = "\u200c\u200d"  # parts of emoji and of some scripts' words
 
 def escaped(text: str) -> str:
     """Give text in which no character controls the terminal; those that would stand escaped."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable():  # which nothing of UNSAFE is
         return text
     return "".join(map(_escaped, text))
 

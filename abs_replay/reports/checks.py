@@ -7,9 +7,8 @@ run that failed has a failed check, and one that passed has none.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from abs_replay.comparison.pairing import MATCH
 from abs_replay.reports.labels import entry
-from abs_replay.verdicts import BehaviorResult, Result, Run, Status, StepStatus, Verdict
+from abs_replay.verdicts import MATCH, BehaviorResult, Result, Run, Status, StepStatus, Verdict
 
 ABSENT = (StepStatus.MISSING, StepStatus.UNMATCHED)
 FINE = (Status.PASSED, Status.SKIPPED)

@@ -4,7 +4,7 @@ A verdict knows its rule's type and place; `labelled` adds the words while sessi
 at hand, so that a report can be shown without them.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from abs_replay import exact_json
@@ -13,24 +13,39 @@ from abs_replay.spec import rules
 from abs_replay.spec.rules import Rule, Selector
 from abs_replay.spec.session import Evaluation, Session
 from abs_replay.trace import Step, Trace
-from abs_replay.verdicts import Run, Verdict
+from abs_replay.verdicts import BehaviorResult, Run, Verdict
 
 type Words = Mapping[str, str]  # a label by the place of its evaluation
 
 
-def labelled(run: Run, session: Session, trace: Trace, words: Words | None = None) -> Run:
+def labelled(
+    run: Run,
+    session: Session,
+    trace: Trace,
+    words: Words | None = None,
+    lines: Mapping[str, int] | None = None,
+) -> Run:
     """Give the run with `Verdict.label` of every verdict and `Run.extra_labels` filled in.
 
-    Who has many traces of one session gives `words_of(session)` along.
+    Who has many traces of one session gives `words_of(session)` along, and may give `Run.lines`.
     """
     words = words_of(session) if words is None else words
-    observed = {step.seq: step for step in trace.steps}
     return replace(
         run,
-        steps=tuple(replace(step, evaluations=_named(step.evaluations, words)) for step in run.steps),
+        steps=tuple([_step(step, words) for step in run.steps]),
         chain_evaluations=_named(run.chain_evaluations, words),
-        extra_labels=tuple(entry_of(observed[seq]) for seq in run.extra),
+        extra_labels=_extra_labels(run, trace) if run.extra else (),
+        lines=run.lines if lines is None else lines,
     )
+
+
+def _step(step: BehaviorResult, words: Words) -> BehaviorResult:
+    return replace(step, evaluations=_named(step.evaluations, words)) if step.evaluations else step
+
+
+def _extra_labels(run: Run, trace: Trace) -> tuple[str, ...]:
+    observed = {step.seq: step for step in trace.steps}
+    return tuple([entry_of(observed[seq]) for seq in run.extra])
 
 
 def words_of(session: Session) -> Words:
@@ -46,10 +61,15 @@ def _labels_of(evaluations: Iterable[Evaluation]) -> Iterable[tuple[str, str]]:
         yield from _labels_of(evaluation.parts)
 
 
-def _named(verdicts: Iterable[Verdict], words: Words) -> tuple[Verdict, ...]:
+def _named(verdicts: Sequence[Verdict], words: Words) -> tuple[Verdict, ...]:
     return tuple(
-        replace(verdict, label=words.get(verdict.at, verdict.label), children=_named(verdict.children, words))
-        for verdict in verdicts
+        [
+            verdict.labelled(
+                words.get(verdict.at, verdict.label),
+                _named(verdict.children, words) if verdict.children else (),
+            )
+            for verdict in verdicts
+        ]
     )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import islice
 
 from abs_replay.errors import Problem
@@ -90,6 +89,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that was probably meant."""
     if len(word) > _LONGEST_WORD:
         return None
+    from difflib import get_close_matches
+
     words = tuple(known)
     if len(words) > _MOST_COMPARED:
         words = tuple(islice((one for one in words if one.startswith(word[:1])), _MOST_COMPARED))

@@ -2,7 +2,7 @@
 
 The models are the document format: the loader validates with them and the evaluators read
 them. They hold values after references were resolved. A key that begins with `x-` is dropped
-by the loader before validation.
+by the loader before validation. A model is built when first used (`defer_build`): a document needs few.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class Selector(BaseModel):
     """Picks steps by equality of each present field (SEMANTICS C1)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     actor: str | None = None
     action: str | None = None
@@ -31,7 +31,9 @@ class Selector(BaseModel):
 class Rule(BaseModel):
     """What every evaluation may carry besides its own fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True, defer_build=True
+    )
 
     type: str
     blocking: bool = False
@@ -114,7 +116,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {"f1": _PARTS, "bleu": (), "rouge": _PA
 class Custom(Rule):
     """An evaluator of the author's own; every further key is its business."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True, defer_build=True)
 
     type: Literal["custom"]
     id: str
@@ -195,7 +197,7 @@ ANY_LEVEL: tuple[type[Rule], ...] = (Composition,)
 class MatchesWhen(BaseModel):
     """Replaces the comparison of action and content for an assistant behavior (SEMANTICS A7)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     type: Literal["contains", "regex", "llm_judge"]
     value: str | None = None
