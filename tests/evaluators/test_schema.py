@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from abs_replay.evaluators import schema_budget
 from abs_replay.evaluators.schema import violations_of
 from abs_replay.exact_json import loads
 from abs_replay.predicates import Undecided, patterns
@@ -229,6 +231,145 @@ def test_pattern_properties_mean_what_the_standard_says(
     standard = Draft202012Validator(spelled_out(schema))
     expected = sorted(error.json_path for error in standard.iter_errors(content))
     assert sorted(text.partition(": ")[0] for text in violations_of(schema, content)) == expected
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-1, 2) | st.sampled_from([1.0, 0.0, "", "1", Decimal("1.0")]),
+    lambda v: st.lists(v, max_size=3) | st.dictionaries(st.sampled_from("ab"), v, max_size=2),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(VALUES, max_size=5))
+@example([1, True, 0, False])
+@example([{"a": 1, "b": [True]}, {"b": [True], "a": 1.0}])
+@example([[1], [True]])
+def test_items_are_unique_and_among_others_as_the_library_says(values: list[Any]) -> None:
+    for schema in ({"uniqueItems": True}, {"items": {"enum": values[:2]}}, {"items": {"const": values[:1]}}):
+        assert bool(violations_of(schema, values)) is not Draft202012Validator(schema).is_valid(values)
+
+
+PARTS = st.sampled_from(
+    [
+        True,
+        {"properties": {"a": True}},
+        {"patternProperties": {"^b": {"type": "integer"}}},
+        {"required": ["c"], "properties": {"c": True}},
+        {"additionalProperties": {"type": "string"}},
+        {"prefixItems": [True]},
+        {"contains": {"type": "string"}},
+        {"items": {"type": "integer"}},
+        {"$ref": "#/$defs/part"},
+        {"$dynamicRef": "#part"},
+        {"if": {"required": ["a"]}, "then": {"properties": {"a": True}}, "else": {"properties": {"b": True}}},
+        {"if": {"required": ["a"]}},
+        {"dependentSchemas": {"a": {"properties": {"c": True}}}},
+        {"not": {"required": ["ab"]}},
+        {"unevaluatedProperties": {"type": "integer"}},
+        {"unevaluatedItems": {"type": "integer"}},
+    ]
+)
+COMBINING = st.sampled_from(["allOf", "anyOf", "oneOf"])
+LEFT = st.sampled_from([True, False, {"type": "integer"}])
+LISTS = st.lists(st.integers(0, 3) | st.text("a", max_size=2), max_size=3)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(["allOf", "anyOf", "oneOf"]),
+    st.lists(PARTS, min_size=1, max_size=3),
+    LEFT,
+    CONTENTS | LISTS,
+)
+@example("allOf", [{"if": {"required": ["a"]}}], False, {"a": 1})
+@example("allOf", [{"dependentSchemas": {"a": {"properties": {"c": True}}}}], False, ["a"])
+@example("allOf", [{"contains": {"type": "string"}}, {"prefixItems": [True]}], False, [1, "a", 2])
+def test_what_no_keyword_looked_at_is_what_the_standard_says(
+    keyword: str, parts: list[Any], left: Any, content: Any
+) -> None:
+    schema = {
+        "$defs": {"part": {"$dynamicAnchor": "part", "properties": {"b": True}, "prefixItems": [True, True]}},
+        keyword: parts,
+        "unevaluatedProperties": left,
+        "unevaluatedItems": left,
+    }
+    standard = Draft202012Validator(schema).is_valid(content)
+    assert (violations_of(schema, content) == []) is standard
+
+
+WITHIN = {"properties": {"a": {"$recursiveRef": "#", "unevaluatedProperties": False}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "content", "valid"),
+    [
+        ({"items": [True, True], "unevaluatedItems": False}, [1, 2], True),
+        ({"items": [True, True], "unevaluatedItems": False}, [1, 2, 3], False),
+        ({"items": [True], "additionalItems": True, "unevaluatedItems": False}, [1, 2], True),
+        (WITHIN, {"a": {"a": {}}}, True),
+        (WITHIN, {"a": {"b": 1}}, False),
+    ],
+)
+def test_what_was_looked_at_is_known_in_2019_09_too(schema: Any, content: Any, valid: bool) -> None:
+    schema = {"$schema": "https://json-schema.org/draft/2019-09/schema", **schema}
+    assert (violations_of(schema, content) == []) is valid
+
+
+def doubling(keyword: str, levels: int = 30, **more: Any) -> Any:
+    twice = {f"d{n}": {keyword: [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(levels)}
+    return {
+        "$ref": "#/$defs/d0",
+        "$defs": {**twice, f"d{levels}": {"properties": {"a": {"type": "string"}}}},
+        **more,
+    }
+
+
+MANY = [{"a": n, "b": {"c": [n]}} for n in range(2_000)]
+KEYS = {f"k{n}": n for n in range(2_000)}
+
+
+@pytest.mark.parametrize(
+    ("schema", "content"),
+    [
+        (doubling("allOf"), {"a": 5}),
+        (doubling("anyOf"), {"a": 5}),
+        (doubling("oneOf"), {"a": "x"}),
+        (doubling("allOf", 10, unevaluatedProperties=False), {"a": "x"}),
+        ({"allOf": [{"contains": {"const": -1}}] * 1_000}, MANY),
+        ({"items": {"required": [f"r{n}" for n in range(3_000)]}}, MANY),
+        ({"items": {"properties": {f"r{n}": True for n in range(3_000)}}}, MANY),
+        ({"allOf": [{"type": "string"}] * 1_000}, MANY),
+        ({"allOf": [False] * 1_000}, MANY),
+        ({"items": {"const": list(range(2_000))}}, [list(range(2_000))] * 1_000),
+        ({"patternProperties": {f"^{n}k": True for n in range(1_000)}}, KEYS),
+    ],
+)
+def test_whatever_the_schema_it_ends_after_so_many_steps(
+    schema: Any, content: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema_budget, "STEPS", 5_000)
+    begin = time.perf_counter()
+    with pytest.raises(Undecided, match="the schema took longer than 5,000 steps"):
+        violations_of(schema, content)
+    assert time.perf_counter() - begin < 5
+
+
+@pytest.mark.parametrize(
+    ("schema", "content"),
+    [
+        ({"uniqueItems": True}, MANY),
+        ({"items": {"enum": MANY}}, MANY),
+        ({"patternProperties": {"^k": {"type": "integer"}}, "additionalProperties": False}, KEYS),
+        ({"patternProperties": {"^k": True}, "unevaluatedProperties": False}, KEYS),
+        ({"contains": {"type": "integer"}, "unevaluatedItems": False}, list(range(2_000))),
+    ],
+)
+def test_what_is_compared_with_everything_is_compared_in_linear_time(
+    schema: Any, content: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema_budget, "STEPS", 10 * len(content))
+    assert violations_of(schema, content) == []
 
 
 def test_a_reason_shows_the_pattern_as_written() -> None:
