@@ -1,9 +1,10 @@
 """The house stands as drawn: layers, sizes, registries, cold imports."""
 
 import ast
+import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -72,8 +73,23 @@ def test_loading_any_command_module_loads_nothing_heavy() -> None:
         assert loaded_by(f"import sys, {module}") == [], module
 
 
-def loaded_by(program: str) -> list[str]:
-    report = f"print('loaded', *[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+def test_grading_a_file_loads_only_what_that_takes(tmp_path: Path) -> None:
+    evaluation = {"type": "contains", "value": "way"}
+    informs = {"actor": "assistant", "action": "informs", "evaluations": [evaluation]}
+    session = {"session": "S", "behaviors": [informs]}
+    trace = {"session": "S", "steps": [{"seq": 1, "actor": "assistant", "action": "says", "content": "way"}]}
+    (tmp_path / "s.abs.json").write_text(json.dumps(session), encoding="utf-8")
+    (tmp_path / "t.trace.json").write_text(json.dumps(trace), encoding="utf-8")
+    files = [str(tmp_path / "s.abs.json"), "--traces", str(tmp_path / "t.trace.json")]
+    program = (
+        f"import sys; from abs_replay.cli import cli; cli.main(['grade', *{files!r}], standalone_mode=False)"
+    )
+
+    assert loaded_by(program, (*HEAVY, "regex", "difflib", "jsonschema", "abs_replay.comparison")) == []
+
+
+def loaded_by(program: str, names: Sequence[str] = HEAVY) -> list[str]:
+    report = f"print('loaded', *[name for name in {names!r} if name in sys.modules], file=sys.stderr)"
     run = subprocess.run(
         [sys.executable, "-c", f"{program}\n{report}"], capture_output=True, text=True, timeout=60, check=True
     )

@@ -198,10 +198,10 @@ def since(text: str, now: datetime) -> float:
 
 
 def _baseline(options: Options) -> "Grading | None":
-    from abs_replay.cli.diff import find_grading
-
     if options.baseline is None:
         return None
+    from abs_replay.cli.diff import find_grading
+
     if options.baseline == "last" and not _has_gradings(options):
         say("warning: nothing to compare with, this is the first grading of the store")
         return None
@@ -242,9 +242,11 @@ def _kept(report: "Report", documents: "Documents", options: Options) -> "Gradin
 
 
 def _compared(baseline: "Grading | None", grading: "Grading") -> "Comparison | None":
+    if baseline is None:
+        return None
     from abs_replay.comparison import compare
 
-    return compare(baseline, grading) if baseline else None
+    return compare(baseline, grading)
 
 
 def _print(report: "Report", comparison: "Comparison | None", options: Options) -> None:
