@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from abs_replay.errors import JudgeError
 from abs_replay.judgement import Answer, AskedAt, Judge, Question
-from abs_replay.scoring import Policy, evaluated, settle
+from abs_replay.scoring import Policy, evaluated, needed, settle
 from abs_replay.spec.session import Session
 from abs_replay.trace import Trace
 from abs_replay.verdicts import Run
@@ -39,6 +39,8 @@ def open_questions(pairs: Pairs, policy: Policy = Policy(), judge: Judge | None 
 
 
 def _rounds(pairs: Pairs, policy: Policy, judge: Judge | None) -> list[Run]:
+    for trace, session in pairs:
+        needed(trace, session)
     answers: dict[str, Answer] = {}
     asked: set[str] = set()
     runs = [evaluated(trace, session, answers, policy) for trace, session in pairs]

@@ -27,7 +27,9 @@ NO_KEY = ConversationKey()
 
 
 def say_on_stderr(message: str) -> None:
-    print(f"abs: {message}", file=sys.stderr, flush=True)
+    from abs_replay.cassette.layout import one_line
+
+    print(f"abs: {one_line(message)}", file=sys.stderr, flush=True)
 
 
 def version(by: ConversationKey = NO_KEY) -> str:

@@ -31,13 +31,18 @@ def evaluate(trace: Trace, session: Session, answers: Mapping[str, Answer], poli
 
     Raises `TypeError` in one line for what is none of these, such as a session that is not resolved.
     """
-    _need(trace, Trace, "trace", "as trace_file.read gives them")
-    _need(session, Session, "session", "as template.resolve(Sources(row=trace.bindings)) gives it")
+    needed(trace, session)
     _need(answers, Mapping, "answers", "from the digest of a question to its Answer")
     for answer in answers.values():
         _need(answer, Answer, "each of the answers", "as abs_replay.judgement has it")
     _need(policy, Policy, "policy", "as this module has it")
     return evaluated(trace, session, answers, policy)
+
+
+def needed(trace: Trace, session: Session) -> None:
+    """Raise `TypeError` for what is no trace, or no session that is resolved."""
+    _need(trace, Trace, "trace", "as trace_file.read gives them")
+    _need(session, Session, "session", "as template.resolve(Sources(row=trace.bindings)) gives it")
 
 
 def _need(value: object, kind: type, name: str, hint: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from abs_replay.asking import judged
 from abs_replay.importers import open_source, trace_file
 from abs_replay.judgement import Answer
 from abs_replay.judges import recorded
@@ -52,6 +53,13 @@ def test_what_evaluate_can_not_use_is_a_type_error_that_says_what_it_needs(
     with pytest.raises(TypeError, match=re.escape(said)) as raised:
         evaluate(**{**fine, **given})
     assert "\n" not in str(raised.value)
+
+
+def test_the_same_is_said_where_a_judge_is_asked(file: str) -> None:
+    pairs: Any = [(OBSERVED, load(file).sessions[0])]
+
+    with pytest.raises(TypeError, match="session must be of type Session"):
+        judged(pairs)
 
 
 def test_paths_may_be_text(tmp_path: Path, file: str) -> None:
