@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from abs_replay.errors import JudgeError
 from abs_replay.judgement import Answer, AskedAt, Judge, Question
+from abs_replay.predicates.patience import one_run
 from abs_replay.scoring import Policy, evaluated, needed, settle
 from abs_replay.spec.session import Session
 from abs_replay.trace import Trace
@@ -30,7 +31,8 @@ class Open:
 
 def judged(pairs: Pairs, policy: Policy = Policy(), judge: Judge | None = None) -> tuple[Run, ...]:
     """Judge each trace by its session. What no judge decides is an error that says so (SEMANTICS R1)."""
-    return tuple(map(settle, _rounds(pairs, policy, _Complete(judge) if judge else None)))
+    with one_run():
+        return tuple(map(settle, _rounds(pairs, policy, _Complete(judge) if judge else None)))
 
 
 def open_questions(pairs: Pairs, policy: Policy = Policy(), judge: Judge | None = None) -> Open:

@@ -33,6 +33,7 @@ def contains(evaluation: Evaluation, context: Context) -> Verdict:
 
 
 def regex(evaluation: Evaluation, context: Context) -> Verdict:
+    """Search for at most a second (E3); all of a run's slow patterns together see `predicates.patience`."""
     rule, step = evaluation.rule, context.step
     assert isinstance(rule, Regex)
     text = as_text(observed_in(step))

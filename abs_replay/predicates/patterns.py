@@ -8,13 +8,14 @@ anew for it. It is loaded only then, for it takes a while.
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from re import _parser as re_parser  # type: ignore[attr-defined]  # see `_translated`
 from typing import TYPE_CHECKING, Any
 
 from abs_replay.predicates import Undecided, shown
+from abs_replay.predicates.patience import this_run
 
 if TYPE_CHECKING:
     import regex
@@ -30,11 +31,13 @@ def search(pattern: str, text: str) -> bool:
     read = _read(pattern)
     if read.moves(len(text)) <= FEW:
         return read.pattern.search(text) is not None
-    try:
-        return compiled(pattern).search(text, timeout=TIME_LIMIT) is not None
-    except TimeoutError:
-        message = f"the pattern {shown(pattern)} took longer than {TIME_LIMIT:g} s on {shown(text, 40)}"
-        raise Undecided(message) from None
+    run, stoppable = this_run(), compiled(pattern)
+    if not run.timed_out(pattern, text):
+        if run.gives_up(pattern):
+            raise Undecided(f"the pattern {shown(pattern)} took too long on other texts; not tried again")
+        with suppress(TimeoutError), run.timing(pattern, text):
+            return stoppable.search(text, timeout=TIME_LIMIT) is not None
+    raise Undecided(f"the pattern {shown(pattern)} took longer than {TIME_LIMIT:g} s on {shown(text, 40)}")
 
 
 @dataclass(frozen=True, slots=True)
