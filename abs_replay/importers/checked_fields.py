@@ -1,7 +1,7 @@
 """Fields of a JSON file that somebody else wrote: typed, or refused where they stand."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -11,6 +11,8 @@ from abs_replay.importers.json_lines import line_of
 
 LARGEST = 2**63  # of 64 bits, as in a store
 _KINDS: Final[Mapping[type, str]] = {str: "text", dict: "an object", list: "a list", int: "a whole number"}
+
+_SHORT: Final[Mapping[str, str]] = {"args": "arguments", "params": "arguments", "tool": "target"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,24 @@ class Place:
         line = self.line or line_of(self.text, self.path)
         where = f"{self.file}:{line}" if line else self.file
         return UsageError(": ".join(part for part in (where, self.path, message) if part))
+
+
+def refuse_misspelt(fields: Mapping[str, Any], known: Collection[str], place: Place) -> None:
+    """Refuse what is nearly a known key that is absent: ignored, it would be missed silently.
+
+    Other unknown keys are those of later versions, which are ignored (FORMATS).
+    """
+    for key in fields:
+        near = None if key in known else _SHORT.get(key) or nearest(key, known, 0.8)
+        if near in known and near not in fields:
+            raise place.at(key).wrong(f"is no known key; did you mean {near!r}?")
+
+
+def nearest(word: str, known: Collection[str], cutoff: float) -> str | None:
+    """Give the known word that another is nearly, if there is one."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word.strip().lower(), known, n=1, cutoff=cutoff)), None)
 
 
 def required(fields: Mapping[str, Any], key: str, kind: type, place: Place) -> Any:

@@ -1,21 +1,37 @@
 """Trace files (FORMATS, trace file): one JSON object, or one a line, and back without loss.
 
-Numbers in content and arguments stay exact, unknown fields are ignored, and a file that can not
-be used is a `UsageError` that says the file, the line or the step, and what to do.
+Numbers in content and arguments stay exact. Unknown fields are ignored unless they are nearly a known one
+that is absent. A file that can not be used is a `UsageError` that says the file, the line or the step, and
+what to do.
 """
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Any
 
 from abs_replay import exact_json
+from abs_replay.alignment.compatibility import COMMUNICATION, EXECUTION, HAND_OFF
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json
-from abs_replay.importers.checked_fields import Place, number, optional, required, text, texts, typed
+from abs_replay.importers.checked_fields import (
+    Place,
+    nearest,
+    number,
+    optional,
+    refuse_misspelt,
+    required,
+    text,
+    texts,
+    typed,
+)
 from abs_replay.trace import ACTORS, Branch, Source, Step, Trace, Usage, Visibility
 
+TRACE_KEYS = ("trace", *(field.name for field in fields_of(Trace) if field.name != "id"))
+STEP_KEYS = tuple(field.name for field in fields_of(Step))
+VERBS = (*sorted(COMMUNICATION | EXECUTION), HAND_OFF, "enters", "completes")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -156,6 +172,7 @@ def _parse(text: str, place: Place) -> Any:
 
 def _trace(value: Any, place: Place, name: str) -> Trace:
     fields = typed(value, dict, place)
+    refuse_misspelt(fields, TRACE_KEYS, place)
     if "steps" not in fields:
         raise place.wrong("is no trace: it has no steps; give a file with a list `steps`")
     there = place.at("steps")
@@ -189,10 +206,11 @@ def _steps(values: Sequence[Any], place: Place) -> tuple[Step, ...]:
 
 def _step(value: Any, place: Place) -> Step:
     fields = typed(value, dict, place)
+    refuse_misspelt(fields, STEP_KEYS, place)
     return Step(
         seq=required(fields, "seq", int, place),
         actor=_actor(fields, place),
-        action=required(fields, "action", str, place),
+        action=_action(fields, place),
         target=text(fields, "target", place),
         content=fields.get("content"),
         arguments=fields.get("arguments"),
@@ -219,6 +237,16 @@ def _actor(fields: Mapping[str, Any], place: Place) -> str:
     near = get_close_matches(actor.strip().lower(), ACTORS, n=1, cutoff=0.75)
     hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(ACTORS)}"
     raise place.at("actor").wrong(f"{actor!r} is unknown; {hint}")
+
+
+def _action(fields: Mapping[str, Any], place: Place) -> str:
+    """Any verb is one, but nearly one of ours would match no behavior and fail silently."""
+    action: str = required(fields, "action", str, place)
+    if action in VERBS:
+        return action
+    if near := nearest(action, VERBS, 0.88):
+        raise place.at("action").wrong(f"{action!r} is unknown; did you mean {near!r}?")
+    return action
 
 
 def _visibility(fields: Mapping[str, Any], place: Place) -> Visibility:

@@ -252,3 +252,45 @@ def test_what_is_absent_is_left_out_and_what_is_there_is_written() -> None:
         }
     ]
     assert trace_file.from_json(written) == trace
+
+
+CALL: dict[str, Any] = {"seq": 1, "actor": "assistant", "action": "calls", "target": "Orders"}
+
+
+@pytest.mark.parametrize(
+    ("trace", "message"),
+    [
+        ({"sesion": "A", "steps": [CALL]}, "sesion: is no known key; did you mean 'session'?"),
+        ({"steps": [{**CALL, "args": {}}]}, "steps[0].args: is no known key; did you mean 'arguments'?"),
+        (
+            {"steps": [{"seq": 1, "actor": "assistant", "action": "calls", "taget": "Orders"}]},
+            "steps[0].taget: is no known key; did you mean 'target'?",
+        ),
+        (
+            {"steps": [{"seq": 1, "actor": "assistant", "acton": "calls"}]},
+            "steps[0].acton: is no known key; did you mean 'action'?",
+        ),
+        (
+            {"steps": [{**CALL, "action": "cals"}]},
+            "steps[0].action: 'cals' is unknown; did you mean",
+        ),
+        ({"steps": [{**CALL, "action": "Calls"}]}, "steps[0].action: 'Calls' is unknown; did you mean"),
+    ],
+)
+def test_what_is_nearly_a_known_key_or_verb_is_refused_with_the_known_one(trace: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        trace_file.from_json(trace)
+
+
+def test_keys_and_verbs_of_others_are_left_alone() -> None:
+    others: dict[str, Any] = {
+        "x-note": 1,
+        "models": ["a"],
+        "model": "a",
+        "latency": 5,
+        "duration_ms": 5,
+        "duration_s": 0.005,
+    }
+    for verb in ("clicks", "restores", "retries", "enters"):
+        (step,) = trace_file.from_json({"steps": [{**CALL, **others, "action": verb}], "origin": "x"}).steps
+        assert step.action == verb
