@@ -70,7 +70,7 @@ CYCLE = "fragments: { a: [{ include: b }], b: [{ include: a }] }\n"
 FAN = "".join(f"  f{n}: [{', '.join([f'{{ include: f{n + 1} }}'] * 9)}]\n" for n in range(20))
 FANNED = "fragments:\n" + FAN + "  f20: [{ actor: user, action: says }]\n"
 
-DOCUMENTS = {
+DOCUMENTS: dict[str, tuple[str | bytes, str]] = {
     "alias bomb": (HEAD + BOMB, r":12: aliases stand for"),
     "10 MB": (HEAD + "description: " + "x" * 10_000_000, r": larger than 2 MiB"),
     "very many values": (HEAD + "    with: { a: [" + "1," * 900_000 + "1] }", r":7: more than 100000 values"),
