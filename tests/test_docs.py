@@ -1,11 +1,14 @@
 """What the README and `docs/` show is true: documents load, traces are read, and one judges the other."""
 
+import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from abs_replay.importers import trace_file
+from abs_replay.errors import UsageError
+from abs_replay.importers import open_source, trace_file
 from abs_replay.scoring import evaluate
 from abs_replay.spec.loader import load
 from abs_replay.spec.variables import Sources
@@ -49,3 +52,37 @@ def test_every_file_that_a_page_leads_to_is_there(page: Path) -> None:
     targets = LINK.findall(page.read_text(encoding="utf-8"))
 
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def module(text: str) -> SimpleNamespace:
+    """Run an example as the module that it stands for."""
+    names: dict[str, object] = {}
+    exec(text, names)
+    return SimpleNamespace(**names)
+
+
+def test_the_decoder_and_the_importer_that_are_shown_make_a_trace_of_a_tape(tmp_path: Path) -> None:
+    decoder, importer = map(module, blocks(ROOT / "docs" / "extending.md", "python"))
+    asked = {"log": [{"who": "user", "text": "Where is 4711?"}]}
+    answered = {"text": "Let me see.", "tools": [{"tool": "look", "input": {"n": 4711}, "id": "c1"}]}
+    tape = tmp_path / "tape.json"
+    call = {"path": "/acme/ask", "sent": json.dumps(asked), "got": json.dumps(answered)}
+    tape.write_text(json.dumps({"acme_tape": [call]}), encoding="utf-8")
+
+    source = open_source(tape)
+    assert importer.recognises(source)
+    (exchange,) = importer.read(source).exchanges
+    assert decoder.claims(exchange)
+    turn = decoder.decode(exchange).turn
+
+    assert [message.content for message in turn.history] == ["Where is 4711?"]
+    assert (turn.reply.content, turn.reply.calls[0].name) == ("Let me see.", "look")
+
+
+def test_the_importer_that_is_shown_says_where_a_tape_is_wrong(tmp_path: Path) -> None:
+    _, importer = map(module, blocks(ROOT / "docs" / "extending.md", "python"))
+    tape = tmp_path / "tape.json"
+    tape.write_text('{"acme_tape": [{}]}', encoding="utf-8")
+
+    with pytest.raises(UsageError, match=r"tape.json: acme_tape\[0\]: a call has no path"):
+        importer.read(open_source(tape))
