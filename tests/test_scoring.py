@@ -14,6 +14,7 @@ from abs_replay import scoring
 from abs_replay.evaluators import EVALUATORS
 from abs_replay.evaluators.context import Context
 from abs_replay.exact_json import Json
+from abs_replay.judgement import Answer
 from abs_replay.predicates import structured
 from abs_replay.scoring import Policy, evaluate, settle
 from abs_replay.spec.rules import (
@@ -111,6 +112,21 @@ class TestResult:
     def test_a_failed_part_of_the_whole_conversation_fails_it(self) -> None:
         chain = (Never(type="never", match=Selector(actor="assistant")),)
         assert evaluate(trace(WORDS), session(INFORMS, chain=chain), {}).result is Result.FAILED
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("t", session(), {}), "trace must be of type Trace"),
+        ((trace(), "s", {}), "session must be of type Session"),
+        ((trace(), session(), [Answer(1.0, "", "j")]), "answers must be of type Mapping"),
+        ((trace(), session(), {"d": 1.0}), "each of the answers must be of type Answer"),
+        ((trace(), session(), {}, {"require_match": False}), "policy must be of type Policy"),
+    ],
+)
+def test_what_a_caller_gave_by_mistake_is_told_in_a_line(given: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        evaluate(*given)
 
 
 class TestRun:

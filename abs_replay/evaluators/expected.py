@@ -1,7 +1,6 @@
 """`expected`: a behavior was observed, and where asked, after something else (SEMANTICS C6)."""
 
 from abs_replay.evaluators.context import Context, failed, passed
-from abs_replay.evaluators.selectors import selected
 from abs_replay.predicates import Undecided
 from abs_replay.spec.rules import Expected
 from abs_replay.spec.session import Evaluation
@@ -22,7 +21,7 @@ def expected(evaluation: Evaluation, context: Context) -> Verdict:
     seq = context.steps[place.position].step.seq
     if rule.after is None:
         return passed(evaluation, f"`{rule.behavior}` at step {seq}", seq)
-    first = next(selected(rule.after, context.steps, context.session.aliases), None)
+    first = next(iter(context.selected(rule.after)), None)
     if first is None or first >= place.position:
         wanted = f"`{rule.behavior}` after {rule.after.words}"
         return failed(evaluation, f"expected {wanted}, observed it at step {seq} with none before", seq)

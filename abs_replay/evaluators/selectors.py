@@ -5,24 +5,12 @@ once, however long the trace.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from abs_replay.alignment import Seen
 from abs_replay.alignment.compatibility import Aliases
 from abs_replay.spec.rules import Selector
-
-
-def selects(selector: Selector, seen: Seen, aliases: Aliases) -> bool:
-    """Compare each present field; a system step is seen only where its actor is named (A13)."""
-    if selector.actor is None:
-        if seen.actor == "system":
-            return False
-    elif selector.actor != seen.actor:
-        return False
-    if selector.action is not None and selector.action != seen.action:
-        return False
-    return selector.target is None or same_name(selector.target, seen.target, aliases)
 
 
 def same_name(wanted: str, observed: str | None, aliases: Aliases) -> bool:
@@ -59,10 +47,3 @@ def positions(selector: Selector, kinds: Kinds, aliases: Aliases) -> Sequence[in
     if len(found) > 1:
         return sorted(chain.from_iterable(found))
     return found[0] if found else ()
-
-
-def selected(selector: Selector, steps: Sequence[Seen], aliases: Aliases, start: int = 0) -> Iterator[int]:
-    """Give the positions that a selector picks, from `start` on."""
-    for position in range(start, len(steps)):
-        if selects(selector, steps[position], aliases):
-            yield position

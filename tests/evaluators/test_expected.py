@@ -51,6 +51,19 @@ def test_after_knows_the_aliases_of_the_configuration() -> None:
     assert verdict.reason == "`pay` at step 2, after step 1"
 
 
+def test_after_sees_a_system_step_only_where_it_names_the_actor(graded: Graded) -> None:
+    rules = """
+  - { type: expected, behavior: bye, after: { target: state.x } }
+  - { type: expected, behavior: bye, after: { actor: system, target: state.x } }
+"""
+    update = {"actor": "system", "action": "updates", "target": "state.x"}
+    run = graded(TEXT + rules, USER, update, USER)
+    assert [(verdict.status, verdict.evidence) for verdict in run.verdicts] == [
+        ("failed", (3,)),
+        ("passed", (2, 3)),
+    ]
+
+
 def test_a_skipped_or_missing_one_is_not(graded: Graded) -> None:
     rules = (
         "  - { type: expected, behavior: ask, reason: Ask first. }\n  - { type: expected, behavior: bye }\n"

@@ -33,7 +33,8 @@ CODE = """
         def evaluate(evaluation, context):
             if evaluation.rule.none:
                 return "passed"
-            seen = (context.step.seq,)
+            assert context.seen.step is context.step
+            seen = (context.seen.step.seq,)
             return Verdict("elsewhere", "other", Status.PASSED, "Fine.", evaluation.rule.score, evidence=seen)
 """
 

@@ -129,6 +129,69 @@ def test_a_part_with_a_draft_of_its_own_asserts_formats_and_refers_to_its_own_de
         ]
 
 
+@pytest.mark.parametrize(
+    ("schema", "content", "valid"),
+    [
+        ('{"const": {"a": [1.0]}}', '{"a": [1]}', True),
+        ('{"const": {"a": [1.0]}}', '{"a": [2]}', False),
+        ('{"enum": [1, "a"]}', "1.0", True),
+        ('{"enum": [1, "a"]}', "true", False),
+        ('{"uniqueItems": true}', "[1, 1.0]", False),
+        ('{"uniqueItems": false}', "[1, 1]", True),
+        ('{"uniqueItems": true}', '"aa"', True),
+        ('{"patternProperties": {"a": false}}', '["a"]', True),
+        ('{"additionalProperties": false}', '["a"]', True),
+        ('{"additionalProperties": {"type": "null"}}', '{"a": null}', True),
+        ('{"additionalProperties": {"type": "null"}}', '{"a": 1}', False),
+        ('{"properties": {"a": true}, "additionalProperties": false}', '{"a": 1}', True),
+        ('{"properties": {"a": true}, "additionalProperties": false}', '{"a": 1, "b": 1}', False),
+        ('{"unevaluatedProperties": false}', "[1]", True),
+        ('{"unevaluatedProperties": false}', '{"a": 1}', False),
+        (
+            '{"dependentSchemas": {"a": {"properties": {"b": true}}}, "unevaluatedProperties": false}',
+            '{"b": 1}',
+            False,
+        ),
+        (
+            '{"dependentSchemas": {"a": {"properties": {"a": true, "b": true}}}, '
+            '"unevaluatedProperties": false}',
+            '{"a": 1, "b": 1}',
+            True,
+        ),
+        (
+            '{"if": {"properties": {"a": {"const": 1}}}, "then": {"properties": {"b": true}}, '
+            '"else": {"properties": {"c": true}}, "unevaluatedProperties": false}',
+            '{"a": 1, "b": 1}',
+            True,
+        ),
+        (
+            '{"if": {"properties": {"a": {"const": 1}}}, "then": {"properties": {"b": true}}, '
+            '"else": {"properties": {"c": true}}, "properties": {"a": true}, "unevaluatedProperties": false}',
+            '{"a": 2, "b": 1}',
+            False,
+        ),
+        ('{"unevaluatedItems": false}', '"a"', True),
+        ('{"prefixItems": [true], "unevaluatedItems": false}', "[1]", True),
+        ('{"prefixItems": [true], "unevaluatedItems": false}', "[1, 2]", False),
+        ('{"$ref": "#/$defs/n", "$defs": {"n": {"items": true}}, "unevaluatedItems": false}', "[1, 2]", True),
+        (
+            '{"$schema": "https://json-schema.org/draft/2019-09/schema", "properties": {"next": '
+            '{"$recursiveRef": "#", "unevaluatedProperties": false}}}',
+            '{"next": {"next": {}}}',
+            True,
+        ),
+        (
+            '{"$schema": "https://json-schema.org/draft/2019-09/schema", "properties": {"next": '
+            '{"$recursiveRef": "#", "unevaluatedProperties": false}}}',
+            '{"next": {"other": 1}}',
+            False,
+        ),
+    ],
+)
+def test_keywords_mean_what_the_standard_says(schema: str, content: str, valid: bool) -> None:
+    assert (violations(schema, content) == []) is valid
+
+
 def test_a_verdict_tells_every_violation_once(judged_step: Callable[..., list[Verdict]]) -> None:
     rule = "{ type: schema, schema: { required: [id], properties: { n: { type: integer } } } }"
     (verdict,) = judged_step(rule, '{"n": 1.5}')
