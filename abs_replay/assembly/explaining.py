@@ -16,12 +16,13 @@ from abs_replay.trace import Trace
 @dataclass(frozen=True, slots=True)
 class Fate:
     """What became of an exchange: the traces that it is in, and, where it is in none, or said what was
-    known, why. `protocol` is None where no decoder could read it."""
+    known, why; and what its decoder remarked. `protocol` is None where no decoder could read it."""
 
     exchange: str
     protocol: str | None
     traces: tuple[str, ...] = ()
     why: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ def fates(decoded: Mapping[str, Decoded], told: Iterable[tuple[Trace, Conversati
             one.protocol,
             tuple(dict.fromkeys(homes.get(id_, ()))),
             words.get(id_) or _why(one, homes, id_),
+            one.remarks,
         )
         for id_, one in decoded.items()
     )

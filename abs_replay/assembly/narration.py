@@ -75,6 +75,8 @@ class Narrator:
                     self.ledger.told(message, seen)
                 case "assistant":
                     self._imported(message, placed)
+                case role if role != "system":
+                    self._unknown(message, seen)
 
     def _begin(self, placed: Placed) -> None:
         """Tell what stands before the new messages."""
@@ -138,6 +140,8 @@ class Narrator:
                 self.ledger.told(message, seen, known_only=placed.opens)
             elif message.role == "assistant" and not placed.opens:
                 self._calls(message.calls, seen)
+            elif message.role not in ("assistant", "system"):
+                self._unknown(message, seen)
         self._replies.tell(placed, seen.end, Visibility.INTERNAL)
 
     def _prompt(self, message: Message, seen: Seen, last: bool) -> None:
@@ -161,6 +165,16 @@ class Narrator:
         prompt = Draft("system", "says", seen.start, content=message.content)
         prompt.visibility = Visibility.INTERNAL
         self.ledger.add(prompt, seen.sources(message), why)
+
+    def _unknown(self, message: Message, seen: Seen) -> None:
+        """Tell words of a role that no API knows: whose they are, only the agent's author can say."""
+        why = f"the request brings it, in the unknown role {message.role!r}"
+        for draft in self.ledger.drafts:
+            again = any(note.at == message.at and note.text == why for note in draft.notes)
+            if again and exact_json.equal(draft.content, message.content):
+                draft.show(seen.sources(message), why)
+                return
+        self._prompted(message, seen, why)
 
     def _system(self, message: Message, seen: Seen) -> None:
         """Tell a system message where it is new to the conversation."""

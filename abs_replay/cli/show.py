@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -141,10 +142,11 @@ def _whole(store: "Store", found: "Found") -> "Why":
     trace = next((trace for trace in account.traces if trace.id == found.id), None)
     if trace is None:
         raise UsageError(f"trace {found.id}: its exchanges are not in the store, so nothing explains it")
+    why = Why(_trace(store, found), account, {})
     asked = {note.exchange for notes in account.notes[trace.id] for note in notes}
-    asked |= {fate.exchange for fate in account.fates if fate.why}
+    asked |= {fate.exchange for fate in (*why.fates, *why.left_out)}
     exchanges = {each.id: each for each in store.exchanges(found.recording, sorted(asked))}
-    return Why(_trace(store, found), account, exchanges)
+    return replace(why, exchanges=exchanges)
 
 
 def _why(store: "Store", found: "Found", screen: "Screen | None") -> str:

@@ -33,7 +33,17 @@ class Why:
     @property
     def fates(self) -> list[Fate]:
         """What became of this trace's exchanges, where there is more to say than that they are in it."""
-        return [fate for fate in self.account.fates if self.trace.id in fate.traces and fate.why]
+        noted = {note.exchange for _, notes in self.steps for note in notes}
+        return [
+            fate
+            for fate in self.account.fates
+            if self.trace.id in fate.traces and (fate.why or fate.remarks or fate.exchange not in noted)
+        ]
+
+    @property
+    def bringing(self) -> set[str]:
+        """The exchanges that brought a step."""
+        return {note.exchange for _, notes in self.steps for note in notes if note.kind == "shown"}
 
     @property
     def left_out(self) -> list[Fate]:
@@ -63,7 +73,7 @@ def _note_json(note: Note, why: Why) -> dict[str, Json]:
 
 def _fate_json(fate: Fate, why: Why) -> dict[str, Json]:
     named: dict[str, Json] = {"exchange": fate.exchange, "protocol": fate.protocol, "why": fate.why}
-    return {**named, **_where(why.exchanges.get(fate.exchange))}
+    return {**named, "remarks": list(fate.remarks), **_where(why.exchanges.get(fate.exchange))}
 
 
 def _where(exchange: Exchange | None) -> dict[str, Json]:
@@ -81,7 +91,11 @@ def text(why: Why, screen: Screen | None) -> str:
         lines += ["", _cut(_step(step), screen)]
         for note in notes:
             lines += [painted(line, "quiet", colour) for line in _note(note, why, screen)]
-    lines += _listed("that repeat what was told", why.fates, why, screen)
+    bringing = why.bringing
+    idle = [fate for fate in why.fates if fate.exchange not in bringing]
+    lines += _listed("that brought no step", idle, why, screen)
+    more = [fate for fate in why.fates if fate.exchange in bringing]
+    lines += _listed("of which there is more to say", more, why, screen)
     lines += _listed("in no trace", why.left_out, why, screen)
     return "".join(f"{line}\n" for line in lines)
 
@@ -122,7 +136,8 @@ def _listed(title: str, fates: list[Fate], why: Why, screen: Screen | None) -> I
         yield _cut(
             escaped(f"  {fate.exchange[:ID]}  {_asked(exchange) if exchange else ''}".rstrip()), screen
         )
-        yield from _wrapped(fate.why, 4, screen)
+        for words in (fate.why, *fate.remarks):
+            yield from _wrapped(words, 4, screen) if words else ()
 
 
 def _wrapped(words: str, margin: int, screen: Screen | None) -> Iterator[str]:

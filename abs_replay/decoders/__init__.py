@@ -6,6 +6,7 @@ what is not understood is kept as undecoded, with a reason.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final, Protocol
 
 from abs_replay import plugins
@@ -43,10 +44,11 @@ from abs_replay.decoders.events import (
 )
 from abs_replay.decoders.fields import fault
 from abs_replay.decoders.installed import installed
+from abs_replay.decoders.unread import unread
 from abs_replay.exchange import Exchange
 
 # Bumped when a decoder or the assembly gives another trace for the same bytes.
-DECODERS_VERSION: Final = "5"
+DECODERS_VERSION: Final = "6"
 
 
 class Decoder(Protocol):
@@ -87,7 +89,7 @@ def decode(exchange: Exchange) -> Decoded:
     for name, decoder in _asked():
         try:
             if decoder.claims(exchange):
-                return decoder.decode(exchange)
+                return _with_unread(decoder.decode(exchange), exchange)
         except Exception as error:  # a decoder's fault costs one exchange, not the conversation
             return Decoded(None, reason=f"{name} failed: {_told(error)}")
     return Decoded(None, reason=_unclaimed(exchange))
@@ -103,6 +105,12 @@ def _asked() -> Iterator[tuple[str, Decoder]]:
 def stream_complete(exchange: Exchange) -> bool | None:
     """Say whether a stream's last event arrived, whatever the connection did; None for no stream."""
     return decode(exchange).complete
+
+
+def _with_unread(decoded: Decoded, exchange: Exchange) -> Decoded:
+    """Nothing of a history is left out without a word."""
+    left = unread(exchange) if decoded.turn else ()
+    return replace(decoded, remarks=(*decoded.remarks, *left)) if left else decoded
 
 
 def _told(error: Exception) -> str:

@@ -307,3 +307,29 @@ def test_a_request_that_failed_has_no_answer_for_a_history_to_repeat(wire: Wire)
         ["one", "almost so", "two", "second"],
         ["else", None, "first", "two", "second"],
     ]
+
+
+@pytest.mark.parametrize("role", [Role.LLM, Role.AGENT])
+def test_words_of_an_unknown_role_are_told_once_as_internal(role: Role) -> None:
+    wire = Wire()
+    critic = Message("critic", "too long", at="request.messages[1]")
+    wire.turn([U1, critic], A1, 0, role)
+    wire.turn([U1, critic, A1, U2], A2, 20, role)
+    told = [step for step in wire.steps() if step.content == "too long"]
+    assert [(step.actor, step.action, step.visibility) for step in told] == [
+        ("system", "says", Visibility.INTERNAL)
+    ]
+
+
+def test_words_of_an_unknown_role_are_told_behind_an_agent_too() -> None:
+    wire = Wire()
+    critic = Message("critic", "too long", at="request.messages[1]")
+    wire.turn([U1], A1, 0, Role.AGENT)
+    wire.turn([U1, critic], A1, 2)
+    (trace,) = wire.account().traces
+    (seq,) = [step.seq for step in trace.steps if step.content == "too long"]
+    (note,) = wire.account().notes[trace.id][seq - 1]
+    assert (note.at, note.text) == (
+        "request.messages[1]",
+        "the request brings it, in the unknown role 'critic'",
+    )

@@ -205,3 +205,16 @@ def test_a_beginning_that_several_share_is_refused(store: Store, capsys: pytest.
 
     assert run(cli, ["show", "e-", "--store", str(store.path)]) == 2
     assert "could be e-1, e-recording: write more of it" in capsys.readouterr().err
+
+
+def asked(*messages: object, id_: str = "e-2") -> Exchange:
+    body = Body(json.dumps({"messages": list(messages)}).encode())
+    return replace(CHAT, id=id_, started_at=20.0, request=replace(CHAT.request, body=body))
+
+
+def test_why_tells_which_entries_of_a_history_are_not_traced(store: Store) -> None:
+    store.append("r-1", [asked({"content": "lost?"}, {"role": "user", "content": "Well?"})])
+    shown = show(store, "last", "--why")
+
+    assert "1 exchange of which there is more to say\n  e-2  agent POST /chat\n" in shown.stdout
+    assert "    not traced: request.messages[0] (without a role)\n" in shown.stdout
