@@ -61,7 +61,9 @@ class Replies:
             attempt.made = self._reply(placed, turn.reply, visibility, time)
         if turn.error and all(draft.action == "thinks" for draft in attempt.made):
             attempt.made.append(self._failure(placed, visibility))
-        if attempt.failed:
+        if turn.compacts:
+            attempt.made.append(self._compaction(placed))
+        if attempt.failed and attempt.made:
             first = next(draft for draft in attempt.made if draft.action != "thinks")
             first.notes += attempt.failed
             first.retries = len(attempt.failed)
@@ -131,6 +133,14 @@ class Replies:
         )
         draft.visibility = visibility
         return self.ledger.add(draft, (Source(seen.exchange.id, "response"),), "no answer came")
+
+    def _compaction(self, placed: Placed) -> Draft:
+        """Tell that the model was paid to sum up what was said: no words, but tokens."""
+        seen, turn = placed.seen, placed.seen.turn
+        assert turn is not None
+        draft = Draft("system", "compacts", seen.end, str(seen.exchange.channel), began=seen.start)
+        draft.visibility, draft.model, draft.usage = Visibility.INTERNAL, turn.model, turn.usage
+        return self.ledger.add(draft, (Source(seen.exchange.id, "response"),), "the history was compacted")
 
 
 def parts_of(message: Message) -> tuple[Part, ...]:

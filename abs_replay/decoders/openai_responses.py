@@ -88,6 +88,7 @@ def decode(exchange: Exchange) -> Decoded:
         parent_id=before or asked.compaction,
         poll_of=polled[1] if polled else None,
         compacted=asked.compacted,
+        compacts=path(exchange).endswith(_COMPACT) and not answer.error,
     )
     session = _conversation(body) or _conversation(response)
     remarks = request.remarks + content.remarks + asked.remarks + answer.remarks

@@ -333,3 +333,16 @@ def test_words_of_an_unknown_role_are_told_behind_an_agent_too() -> None:
         "request.messages[1]",
         "the request brings it, in the unknown role 'critic'",
     )
+
+
+def test_a_compaction_is_an_internal_step_with_its_tokens(wire: Wire) -> None:
+    wire.turn([U1], A1, 0, usage=Usage(1, 2), response_id="r1")
+    wire.turn([U1, A1], None, 10, error="HTTP 503", status=503)
+    wire.turn([U1, A1], None, 20, usage=Usage(30, 40), model="m", response_id="cmp", compacts=True)
+    wire.turn([U2], A2, 40, usage=Usage(3, 4), parent_id="cmp", compacted=True)
+    (trace,) = wire.account().traces
+    assert [step.action for step in trace.steps] == ["says", "responds", "compacts", "says", "responds"]
+    compacting = trace.steps[2]
+    assert (compacting.actor, compacting.visibility) == ("system", Visibility.INTERNAL)
+    assert (compacting.model, compacting.retries) == ("m", 1)
+    assert trace.usage == Usage(34, 46)

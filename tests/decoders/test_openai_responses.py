@@ -244,7 +244,7 @@ def test_a_compaction_is_a_quiet_turn_that_later_requests_go_on_from() -> None:
         target="/v1/responses/compact",
         previous_response_id="resp_0",
     )
-    assert made.turn == Turn((), model="asked", response_id="cmp_1", parent_id="resp_0")
+    assert made.turn == Turn((), model="asked", response_id="cmp_1", parent_id="resp_0", compacts=True)
     assert made.remarks == ("the history was compacted into 2 items",)
     onward = turn(response(), [COMPACTION, {"role": "user", "content": "next"}])
     assert (onward.compacted, onward.parent_id) == (True, "cmp_1")
