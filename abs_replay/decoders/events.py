@@ -100,8 +100,8 @@ class Turn:
     `response_id` is this one's and `parent_id` that of the answer it goes on from: the history then
     holds new messages alone. `poll_of` is the id of an answer begun before, which this exchange only
     asks for (a background response, a task). `compacted` says that the history begins with what the
-    vendor made of an older one, `compacts` that the answer is such a thing, and no words. `begun` are words that the request gave its reply to begin with, which
-    the reply holds.
+    vendor made of an older one, `compacts` that the answer is such a thing, and no words. `begun` are
+    words that the request gave its reply to begin with, which the reply holds.
     """
 
     history: tuple[Message, ...]
