@@ -97,12 +97,12 @@ def _derive(
     notice: Callable[[str], None],
     by: ConversationKey,
 ) -> tuple[Trace, ...]:
-    if known.derived_from is not None:
-        reason = _reason(recording, known, by)
-        notice(f"recording {recording.name} ({recording.id}): {reason}, traces derived again")
     before = {trace.id: trace for trace in store.traces(recording.id)} if known.derived_from else {}
     found = assemble(store.each_exchange(recording.id), recording, by)
     traces = tuple(_with_what_was_played(trace, before.get(trace.id)) for trace in found)
+    if known.derived_from is not None:
+        reason = _reason(recording, known, by)
+        notice(f"recording {recording.name} ({recording.id}): {reason}, traces derived again")
     with suppress(StoreError):
         store.save_traces(recording.id, traces, known.exchange_digest, version(by), SAVING_S)
     return traces

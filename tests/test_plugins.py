@@ -559,6 +559,16 @@ def test_a_broken_decoder_is_one_line(
     assert f"abs: the decoder `other` of the package bad {message}" in err
 
 
+def test_an_import_keeps_its_files_and_says_in_one_line_that_a_decoder_is_broken(
+    abs_: Abs, install: Install, fresh_readers: None
+) -> None:
+    readers(install, importer="Lines", decoder="NotThere")
+    status, out, err = abs_("import", "x.acme")
+    assert (status, err.count("\n")) == (0, 1)
+    assert "abs: the decoder `acme` of the package extra_readers can not be loaded: AttributeError" in err
+    assert "x.acme: acme, 1 exchange" in out
+
+
 @pytest.mark.parametrize("group", ["abs_replay.importers", "abs_replay.decoders"])
 def test_a_built_in_name_is_no_name_for_a_reader_either(
     abs_: Abs, install: Install, fresh_readers: None, group: str

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from abs_replay.cli.saying import say
-from abs_replay.errors import AbsReplayError, UsageError
+from abs_replay.errors import AbsReplayError, StoreError, UsageError
 from abs_replay.reports.totals import plural
 
 if TYPE_CHECKING:
@@ -98,13 +98,19 @@ def _tag(text: str) -> tuple[str, str]:
 
 
 def _derive(imported: "Sequence[Whole]", store: Path) -> None:
-    """Derive traces, so that lists show them; where that fails, whoever reads them first does."""
+    """Derive traces, so that lists show them; where a store is held, whoever reads them first does.
+
+    What is wrong otherwise (a broken decoder) is said: the files are kept, but no trace can be read.
+    """
     from abs_replay.cli.conversations import conversation_key
     from abs_replay.derivation import derive_imported
     from abs_replay.store import Store
 
-    with suppress(AbsReplayError):
-        derive_imported(Store(store), imported, conversation_key())
+    try:
+        with suppress(StoreError):
+            derive_imported(Store(store), imported, conversation_key())
+    except AbsReplayError as error:
+        say(f"abs: {error}")
 
 
 def _say(done: "Done") -> None:
