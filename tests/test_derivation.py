@@ -187,3 +187,10 @@ def test_a_recording_that_goes_on_is_derived_again_when_more_came(store: Store) 
     notices: list[str] = []
     traces_of(store, None, notices.append)
     assert notices == ["recording running (r-2): more exchanges came, traces derived again"]
+
+
+def test_imported_traces_are_read_as_they_are_since_no_exchange_shows_them(store: Store) -> None:
+    told, notices = Trace("t-own", (), recording="r-3"), list[str]()
+    store.add([whole("r-3", (), (told,))])
+    assert [trace.id for trace in traces_of(store, "r-3", notices.append)] == ["t-own"]
+    assert notices == []

@@ -72,12 +72,11 @@ class Known:
         thread = place.thread
         number = id(thread)
         for table, key in self._stands.pop(number, ()):
-            del table[key][number]
+            table[key].pop(number, None)
         stands = self._stands[number] = []
         for table, key in self._ends(thread):
-            if number not in table.setdefault(key, {}):
-                table[key][number] = place
-                stands.append((table, key))
+            table.setdefault(key, {})[number] = place
+            stands.append((table, key))
 
     def _ends(self, thread: Thread) -> Iterator[tuple[_Standing, int]]:
         asked = self._last(thread.asked)

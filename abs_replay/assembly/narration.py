@@ -106,7 +106,7 @@ class Narrator:
                     self._remembered_thought(part, message, placed)
                 case Call():
                     self.ledger.call(part, seen, seen.start, group, shown=True, history=True)
-                case Served():
+                case _:
                     self.ledger.served(part, seen, seen.start, history=True)
 
     def _remembered(self, part: Said, message: Message, seen: Seen) -> None:

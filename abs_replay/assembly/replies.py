@@ -41,8 +41,7 @@ class Replies:
     def forget(self, placed: Placed) -> None:
         """Drop what a failed attempt said, now that it is tried again."""
         attempt = self.before(placed)
-        if attempt is None:
-            return
+        assert attempt is not None  # a retry stands behind what it tries again, in the same thread
         self.ledger.drop(attempt.made)
         turn = attempt.seen.turn
         why = (turn and turn.error) or "its client says that it asks again"
@@ -100,7 +99,7 @@ class Replies:
                 case Call():
                     draft, new = self.ledger.call(part, seen, time, group, shown)
                     (made if new else known).append(draft)
-                case Served():
+                case _:
                     made += self.ledger.served(part, seen, time)
         for draft in made:
             if draft.actor == "assistant":

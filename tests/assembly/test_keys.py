@@ -33,3 +33,8 @@ def test_an_id_that_only_the_response_bears_is_found() -> None:
 )
 def test_an_id_in_a_body_is_a_text_or_a_number(body: bytes, found: str | None) -> None:
     assert ConversationKey(body="$.chats[0]").of(exchange(body)) == found
+
+
+def test_a_cookie_is_found_behind_other_headers() -> None:
+    headers = (("accept", "chat=1"), ("set-cookie", "chat=2"))
+    assert ConversationKey(cookie="chat").of(exchange(headers=headers)) == "2"

@@ -89,3 +89,28 @@ def test_a_failed_attempt_behind_an_agent_is_tried_again(wire: Wire) -> None:
     assert [step.target for step in steps if step.action == "calls"] == ["look", "look", "late", "later"]
     assert next(step.retries for step in steps if step.action == "calls") == 1
     assert exchange.id in {source.exchange for source in steps[0].sources}
+
+
+def test_an_answer_in_a_models_first_prompt_that_nobody_called_for_is_not_told(wire: Wire) -> None:
+    wire.turn([U1], A1, 0, Role.AGENT)
+    wire.turn([U1, told("c9", "an example")], A1, 1)
+    assert brief(wire.steps()) == [("user", "says", "one"), ("assistant", "responds", "first")]
+
+
+def test_a_use_waits_for_no_call_that_was_made_behind_it(wire: Wire) -> None:
+    look = Decoded("mcp", uses=(ToolUse("look", {"n": 1}, "seen"),))
+    for words, at in (("one", 0), ("other", 1)):
+        wire.turn([user(words)], said("done"), at, Role.AGENT)
+    wire.turn([U1], said(None, LOOK), 2)
+    wire.add(look, 4, Role.TOOL)
+    wire.turn([user("other")], said(None, LOOK), 6)
+    first, second = wire.account().traces
+    assert ("tool", "responds", "look") in brief(first.steps)
+    assert ("tool", "responds", "look") not in brief(second.steps)
+
+
+def test_an_answer_under_an_id_that_no_call_bears_goes_to_the_open_call_without_one(wire: Wire) -> None:
+    bare = said(None, Call("look", {"n": 1}))
+    wire.turn([U1], bare, 0)
+    wire.turn([U1, bare, told("made-up", "seen")], A1, 20)
+    assert brief(wire.steps())[2] == ("tool", "responds", "look")

@@ -103,3 +103,7 @@ def test_what_a_plain_call_carries_and_its_method_go_before_a_name_like_the_chan
 ) -> None:
     surest = max(ORDERS_CALLS, key=lambda one: agreement(ORDERS_CALLS[one], use))
     assert surest == name
+
+
+def test_a_tool_of_another_name_and_other_values_did_not_carry_a_call_out() -> None:
+    assert agreement(CALL, mcp("lookup", {"order_id": "B-8"}, "Parcels")) == (0, 0)

@@ -109,3 +109,17 @@ def test_every_place_of_any_json_is_found(
 def test_no_bytes_make_it_raise(data: bytes, path: str) -> None:
     found = locate(answer(data), f"response{path}")
     assert found is None or 0 <= found.start <= found.end <= max(len(data), found.end)
+
+
+def test_frames_end_where_a_length_can_be_none() -> None:
+    frame = struct.pack("!III", 19, 0, 0) + b"onecrc!"
+    exchange = answer(frame + bytes(12), "application/vnd.amazon.eventstream")
+    assert shown(exchange, "response.events[0]") == frame
+    assert shown(exchange, "response.events[1]") == frame + bytes(12)
+
+
+def test_members_are_found_up_to_the_broken_one() -> None:
+    exchange = answer(b'{"a": 1, "b": oops, "c": 3}')
+    assert shown(exchange, "response.a") == b"1"
+    for behind in ("b", "c"):
+        assert shown(exchange, f"response.{behind}") == b'{"a": 1, "b": oops, "c": 3}'

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from abs_replay.assembly import ConversationKey
 from abs_replay.decoders import (
+    Answer,
     Call,
     Decoded,
     Message,
@@ -431,3 +432,101 @@ def test_like_conversations_side_by_side_are_each_told_whole(scripts: list[list[
         lines[number] = [*line, reply]
     found = sorted([step.content for step in trace.steps] for trace in wire.account().traces)
     assert found == sorted([message.content for message in line] for line in lines)
+
+
+def test_a_branch_that_said_nothing_new_shares_all_its_steps(wire: Wire) -> None:
+    wire.turn([U1], A1, 0, response_id="r1")
+    wire.turn([U2], A2, 20, response_id="r2", parent_id="r1")
+    wire.turn([], None, 40, parent_id="r1")
+    first, second = wire.account().traces
+    assert [step.content for step in first.steps] == ["one", "first", "two", "second"]
+    assert [step.content for step in second.steps] == ["one", "first"]
+    assert second.branch_of == Branch(first.id, 2)
+
+
+def test_a_guess_of_who_wrote_is_bettered_by_other_posts_alone(wire: Wire) -> None:
+    def roles(*posts: Post) -> list[str]:
+        wire.said.clear()
+        wire.add(Decoded("chat", session="s", posts=posts), 0, Role.AGENT)
+        return [step.actor for step in wire.steps()]
+
+    guessed = Post("2", Message("assistant", "b"), 2.0, "u", guessed=True)
+    assert roles(guessed) == ["assistant"]
+    assert roles(Post("1", Message("user", "a"), 1.0, "u"), guessed) == ["user", "user"]
+    assert roles(Post("1", Message("assistant", "a"), 1.0, "b"), guessed) == ["assistant", "user"]
+    assert roles(Post("1", Message("user", "a"), 1.0, "w"), guessed) == ["user", "assistant"]
+
+
+def test_a_span_that_wraps_another_is_its_turn_and_one_beside_it_is_another(wire: Wire) -> None:
+    inner = span("1", 40, 50, turn=Turn((U1,), A1), trace_id="t")
+    wire.add(Decoded("otlp", spans=(inner, span("2", 0, 60, turn=Turn((U1,), A1), trace_id="t"))), 500)
+    assert len(wire.steps()) == 2
+    wire.said.clear()
+    wire.add(Decoded("otlp", spans=(inner, span("2", 55, 95, turn=Turn((U1,), A1), trace_id="t"))), 500)
+    assert sum(len(trace.steps) for trace in wire.account().traces) == 4
+
+
+def test_a_use_whose_answer_nobody_saw_stays_open_beside_one_that_was_answered(wire: Wire) -> None:
+    uses = (ToolUse("look", {}, ticket="1"), ToolUse("find", {}, error="no answer", ticket="2"))
+    wire.add(Decoded("mcp", uses=uses, complete=False), 0, Role.TOOL)
+    wire.add(Decoded("mcp", answers=(Answer("1", ToolUse("", {}, "seen"), 0.0),)), 20, Role.TOOL)
+    answers = {step.target: (step.content, step.error) for step in wire.steps() if step.actor == "tool"}
+    assert answers == {"look": ("seen", None), "find": (None, "no answer")}
+
+
+def test_a_request_without_messages_is_told_by_its_answer(wire: Wire) -> None:
+    wire.turn([U1], A1, 0)
+    wire.turn([], A2, 20)
+    told_ = [brief(trace.steps) for trace in wire.account().traces]
+    assert told_ == [
+        [("user", "says", "one"), ("assistant", "responds", "first")],
+        [("assistant", "responds", "second")],
+    ]
+
+
+def test_a_request_made_again_before_the_first_came_back_is_a_retry(wire: Wire) -> None:
+    wire.turn([U1], None, 0, error="overloaded", status=503)
+    wire.turn([U1], A1, 5, headers={"x-stainless-retry-count": "1"})
+    steps = wire.steps()
+    assert brief(steps) == [("user", "says", "one"), ("assistant", "responds", "first")]
+    assert steps[1].retries == 1
+
+
+def test_empty_words_of_a_history_from_before_are_no_step(wire: Wire) -> None:
+    wire.turn([U1, said(""), U2], A2, 0)
+    assert [step.content for step in wire.steps()] == ["one", "two", "second"]
+
+
+def test_an_example_in_a_prompt_before_the_users_words_is_not_told(wire: Wire) -> None:
+    wire.turn([U1], A1, 0, Role.AGENT)
+    wire.turn([user("an example"), said("so"), U1], A1, 1)
+    assert brief(wire.steps()) == [("user", "says", "one"), ("assistant", "responds", "first")]
+
+
+def test_words_that_a_client_puts_in_place_of_a_call_are_not_told(wire: Wire) -> None:
+    wire.turn([U1], said(None, LOOK), 0)
+    wire.turn([U1, said("I looked."), U2], A2, 20)
+    assert brief(wire.steps()) == [
+        ("user", "says", "one"),
+        ("assistant", "calls", "look"),
+        ("user", "says", "two"),
+        ("assistant", "responds", "second"),
+    ]
+
+
+def test_a_post_that_is_seen_earlier_later_on_is_told_at_the_earlier_time(wire: Wire) -> None:
+    wire.add(Decoded("chat", session="s", posts=(post("1", "user", "hi", 500),)), 0, Role.AGENT)
+    wire.add(Decoded("chat", session="s", posts=(post("1", "user", "hi", 10),)), 5, Role.AGENT)
+    wire.add(Decoded("chat", session="s", posts=(post("2", "assistant", "so", 100),)), 6, Role.AGENT)
+    steps = wire.steps()
+    assert brief(steps) == [("user", "says", "hi"), ("assistant", "responds", "so")]
+    assert steps[1].at_ms == 91
+    assert [source.exchange for source in steps[0].sources] == ["x2", "x1"]
+
+
+def test_a_call_asked_again_whose_first_exchange_was_not_seen_is_told_where_it_was_asked_again(
+    wire: Wire,
+) -> None:
+    again = Answer("state", ToolUse("book", {"day": 1}, "booked"), 5.0, asked=True)
+    wire.add(Decoded("mcp", answers=(again,)), 0, Role.TOOL)
+    assert brief(wire.steps()) == [("assistant", "calls", "book"), ("tool", "responds", "book")]

@@ -1,6 +1,6 @@
 """Which request continues which, when clients edit the history they send."""
 
-from abs_replay.assembly.threads import Fit, Thread, best
+from abs_replay.assembly.threads import Fit, Thread, best, same
 from abs_replay.decoders import Call, Message
 
 
@@ -97,3 +97,20 @@ def test_a_history_leaves_a_thread_only_behind_an_answer_that_was_seen() -> None
         assert leaving is not None
         assert leaving.number == 1
     assert imported.leaves((*known[:2], user("x"))) is None
+
+
+def test_answers_of_tools_are_one_by_their_id_whatever_they_say() -> None:
+    told = Message("tool", "seen", call_id="c1")
+    assert same(told, Message("tool", "cut", call_id="c1"))
+    assert not same(told, Message("tool", "seen", call_id="c2"))
+    assert same(told, Message("tool", "seen"))
+
+
+def test_what_was_tried_again_is_left_before_its_first_attempt() -> None:
+    one = thread(said("b"))
+    asked = (*ASKED, said("b"), user("c"))
+    one.advance(asked, None, True, Fit(1, 2, 2))
+    one.advance(asked, said("d"), False, Fit(3, 2, 3, again=True))
+    leaving = one.leaves(asked)
+    assert leaving is not None
+    assert leaving.number == 1
