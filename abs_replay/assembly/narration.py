@@ -14,7 +14,7 @@ from abs_replay.assembly.ledger import Ledger
 from abs_replay.assembly.replies import Attempt, Replies, parts_of, shown_by
 from abs_replay.assembly.sightings import Seen
 from abs_replay.assembly.threads import EXACT, echo, holds, plain, same_call
-from abs_replay.decoders import Call, Message, Said, Served, Thought
+from abs_replay.decoders import Call, Message, Said, Thought
 from abs_replay.exact_json import Json
 from abs_replay.exchange import Role
 from abs_replay.trace import Visibility

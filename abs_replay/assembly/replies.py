@@ -11,7 +11,7 @@ from abs_replay.assembly.drafts import Draft, Note
 from abs_replay.assembly.ledger import Ledger, added
 from abs_replay.assembly.sightings import Seen
 from abs_replay.assembly.threads import plain
-from abs_replay.decoders import Call, Message, Part, Said, Served, Thought, Turn
+from abs_replay.decoders import Call, Message, Part, Said, Thought, Turn
 from abs_replay.exchange import Role
 from abs_replay.trace import Source, Visibility
 

@@ -114,3 +114,11 @@ def test_an_answer_under_an_id_that_no_call_bears_goes_to_the_open_call_without_
     wire.turn([U1], bare, 0)
     wire.turn([U1, bare, told("made-up", "seen")], A1, 20)
     assert brief(wire.steps())[2] == ("tool", "responds", "look")
+
+
+def test_an_answer_without_an_id_goes_to_the_first_open_call_of_its_name(wire: Wire) -> None:
+    calls = said(None, Call("look", {"n": 1}), Call("find", {"n": 2}))
+    wire.turn([U1], calls, 0)
+    wire.turn([U1, calls, Message("tool", "found", name="find"), Message("tool", "seen")], A1, 20)
+    answers = [(step.target, step.content) for step in wire.steps() if step.actor == "tool"]
+    assert answers == [("find", "found"), ("look", "seen")]

@@ -530,3 +530,42 @@ def test_a_call_asked_again_whose_first_exchange_was_not_seen_is_told_where_it_w
     again = Answer("state", ToolUse("book", {"day": 1}, "booked"), 5.0, asked=True)
     wire.add(Decoded("mcp", answers=(again,)), 0, Role.TOOL)
     assert brief(wire.steps()) == [("assistant", "calls", "book"), ("tool", "responds", "book")]
+
+
+def test_a_tool_is_used_where_its_trace_id_was_seen(wire: Wire) -> None:
+    ids = [f"00-{digit * 32}-{'1' * 16}-01" for digit in "ab"]
+    for id_, words, at in zip(ids, ("one", "two"), (0, 1), strict=True):
+        wire.turn([user(words)], said("done"), at, headers={"traceparent": id_})
+    use = Decoded("mcp", uses=(ToolUse("look", {"n": 1}, "seen"),))
+    wire.add(use, 5, Role.TOOL, headers={"traceparent": ids[0]})
+    first, second = wire.account().traces
+    assert ("assistant", "calls", "look") in brief(first.steps)
+    assert len(second.steps) == 2
+
+
+def test_a_tools_channel_that_carries_no_use_opens_no_conversation(wire: Wire) -> None:
+    wire.add(Decoded("mcp", answers=(Answer("1", ToolUse("", {}, "late"), 0.0),)), 0, Role.TOOL)
+    wire.add(Decoded("mcp"), 5, Role.TOOL)
+    account = wire.account()
+    assert account.traces == ()
+    assert [fate.traces for fate in account.fates] == [(), ()]
+
+
+def test_a_call_that_was_asked_again_twice_is_told_by_each_exchange_once(wire: Wire) -> None:
+    again = Answer("state", ToolUse("book", {"day": 1}, "booked"), 5.0, asked=True)
+    wire.add(Decoded("mcp", answers=(again,)), 0, Role.TOOL)
+    wire.add(
+        Decoded("mcp", answers=(replace(again, use=ToolUse("book", {"day": 2}, "full")),)), 20, Role.TOOL
+    )
+    steps = [step for trace in wire.account().traces for step in trace.steps]
+    assert [step.arguments for step in steps if step.action == "calls"] == [{"day": 1}, {"day": 2}]
+    assert [step.content for step in steps if step.actor == "tool"] == ["booked", "full"]
+
+
+def test_words_of_an_unknown_role_in_two_prompts_are_one_step(wire: Wire) -> None:
+    critic = Message("critic", "too long", at="request.messages[1]")
+    wire.turn([U1], A1, 0, Role.AGENT)
+    wire.turn([U1, critic], said(None, LOOK), 1)
+    wire.turn([U2, critic], A2, 3)
+    found = [step for step in wire.steps() if step.content == "too long"]
+    assert [[source.exchange for source in step.sources] for step in found] == [["x2", "x3"]]
