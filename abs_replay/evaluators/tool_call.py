@@ -5,7 +5,7 @@ from abs_replay.alignment.groups import call_group
 from abs_replay.evaluators.context import Context, failed, observed_in, passed
 from abs_replay.predicates import Undecided, misfit, shown
 from abs_replay.spec.rules import ToolCall
-from abs_replay.spec.session import Evaluation
+from abs_replay.spec.session import Behavior, Evaluation
 from abs_replay.trace import Step
 from abs_replay.verdicts import StepStatus, Verdict
 
@@ -22,18 +22,23 @@ def tool_call(evaluation: Evaluation, context: Context) -> Verdict:
     return passed(evaluation, f"called {shown(step.target)} as expected", *evidence)
 
 
-def _wrong_target(rule: ToolCall, context: Context, step: Step) -> str | None:
+def _behavior(context: Context) -> Behavior:
     behavior = context.here
-    target = rule.target or (behavior.target if behavior else None)
+    assert behavior is not None  # the loader lets it stand under a behavior alone
+    return behavior
+
+
+def _wrong_target(rule: ToolCall, context: Context, step: Step) -> str | None:
+    target = rule.target or _behavior(context).target
     if target is None or step.target in names_of(target, context.session.aliases):
         return None
     return f"expected a call of {shown(target)}, observed {shown(step.target)}"
 
 
 def _wrong_arguments(rule: ToolCall, context: Context, step: Step) -> str | None:
-    behavior = context.here
-    partial = rule.with_ if rule.with_ is not None else (behavior.with_ if behavior else None)
-    whole = rule.with_only if rule.with_only is not None else (behavior.with_only if behavior else None)
+    behavior = _behavior(context)
+    partial = behavior.with_ if rule.with_ is None else rule.with_
+    whole = behavior.with_only if rule.with_only is None else rule.with_only
     observed = observed_in(step)
     return (None if partial is None else misfit(partial, observed)) or (
         None if whole is None else misfit(whole, observed, strict=True)

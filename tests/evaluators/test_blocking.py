@@ -152,10 +152,11 @@ def test_what_depends_in_two_ways_and_on_a_circle_is_inconclusive_once(graded: G
     assert run.verdicts[3].reason.count("depends on a step that failed") == 1
 
 
-def test_an_input_that_names_the_failed_step_depends_on_it(graded: Graded) -> None:
+@pytest.mark.parametrize("named", ["kb", "kb.informs"])
+def test_an_input_that_names_the_failed_step_depends_on_it(graded: Graded, named: str) -> None:
     text = "behaviors:\n" + entry("assistant", "informs", BLOCKS, more="id: kb,")
     rule = (
-        "{ type: all_of, evaluations: [{ type: Relevance, query: kb.informs, when: 'false' }, "
+        "{ type: all_of, evaluations: [{ type: Relevance, query: KB, when: 'false' }, ".replace("KB", named)
         + FAILS
         + "] }"
     )
@@ -190,3 +191,9 @@ def test_session_evaluations_about_what_depends_are_inconclusive(graded: Graded)
     run = graded(f"{text}evaluations: [{', '.join(rules)}]", step("assistant"), step("assistant"))
     expected = ["inconclusive", "inconclusive", "failed", "failed", "inconclusive", "failed"]
     assert statuses(run)[1:] == expected
+    at = "behaviors[0].evaluations[0]"
+    for verdict in run.chain_evaluations[:2]:
+        assert (verdict.score, verdict.reason.partition(": ")[0]) == (
+            None,
+            f"depends on a step that failed {at}",
+        )

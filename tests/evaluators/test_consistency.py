@@ -114,6 +114,13 @@ def tool(content: Any) -> Mapping[str, Any]:
         ),
         (
             TOLD,
+            [user("Hi"), words("Order 12345 is ready.")],
+            "passed",
+            (2,),
+            '`id` is "12345" wherever it was observed',
+        ),
+        (
+            TOLD,
             [words("Order 9 is ready.")],
             "failed",
             (1,),
@@ -130,15 +137,18 @@ def test_the_verdict_says_what_was_seen_where(
     evidence: tuple[int, ...],
     reason: str,
 ) -> None:
+    if steps and steps[0]["actor"] == "user" and not behaviors.startswith(GIVEN):
+        behaviors = "  - { actor: user, action: says }\n" + behaviors
     verdict = consistent(graded, behaviors, *steps, row={"id": "12345"})
     assert (verdict.status, verdict.evidence, verdict.reason) == (status, evidence, reason)
+    assert not [seq for seq in verdict.evidence if isinstance(seq, bool)]
 
 
 @pytest.mark.parametrize(
     ("behaviors", "step", "status"),
     [
         (ANY, call(id="9"), "failed"),
-        (LIST, call(ids="9"), "passed"),  # where a list was expected there is nothing to compare
+        (LIST, call(ids="99"), "passed"),  # where a list was expected there is nothing to compare
         (LIST, call(ids=["x", "12345", "y"]), "passed"),
         (LONG, call(ref="No. 12345"), "passed"),
         (LONG, call(ref="No. 9"), "failed"),

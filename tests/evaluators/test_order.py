@@ -108,6 +108,17 @@ def test_a_system_step_lies_in_the_window_without_being_counted(judged_chain: Ju
     assert [verdict.status for verdict in judged_chain(rules, *steps)] == ["passed", "passed", "failed"]
 
 
+def test_a_system_step_before_the_window_does_not_lengthen_it(judged_chain: JudgedChain) -> None:
+    update = step("system", "updates", "state.x")
+    talk = step("assistant", "responds")
+    steps = (update, step("user", "says"), talk, update, talk, step("tool", "responds"))
+    rules = """
+        { type: within, after: { actor: user }, match: { actor: tool }, max_steps: 2 }
+        { type: within, after: { actor: user }, match: { actor: tool }, max_steps: 3 }
+    """
+    assert [verdict.status for verdict in judged_chain(rules, *steps)] == ["failed", "passed"]
+
+
 def test_a_sequence_names_the_selector_that_found_nothing_and_where(judged_chain: JudgedChain) -> None:
     rule = "{ type: sequence, order: [{ actor: user }, { actor: tool, target: Refunds }, { actor: user }] }"
     (verdict,) = judged_chain(rule, step("user", "says"), step("tool", "responds", "Orders"))

@@ -102,6 +102,12 @@ def test_rouge_says_that_it_does_not_know_a_script_rather_than_fail(judged_step:
     assert "a to z" in verdict.reason
 
 
+def test_rouge_needs_as_many_words_as_its_ngrams_have(judged_step: JudgedStep) -> None:
+    for variant, status in (("rougeL", "passed"), ("rouge1", "passed"), ("rouge2", "error")):
+        verdict = only(judged_step, f"type: rouge, variant: {variant}, ground_truth: yes", "yes")
+        assert (variant, verdict.status) == (variant, status)
+
+
 def test_texts_too_long_for_a_table_are_an_error_at_once(judged_step: JudgedStep) -> None:
     verdict = only(judged_step, f'type: rouge, ground_truth: "{"word " * 5000}"', "word " * 5000)
     assert verdict.status == "error"

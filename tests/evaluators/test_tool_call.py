@@ -127,3 +127,19 @@ def test_a_group_is_told_with_its_steps(graded: Graded) -> None:
     (verdict,) = graded(text.replace("with: { amount: 9 }", ""), call("Pay")).verdicts
     assert (verdict.status, verdict.evidence) == ("failed", ())
     assert verdict.reason == "expected the calls up to this one, observed none for behaviors[0]"
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ("target: Pay,", 'expected a call of "Pay", observed null'),
+        ("with: { amount: 9 },", 'the arguments: expected an object, observed "I pay."'),
+        ("with_only: { amount: 9 },", 'the arguments: expected an object, observed "I pay."'),
+    ],
+)
+def test_words_that_a_criterion_takes_for_the_call_are_none(graded: Graded, fields: str, reason: str) -> None:
+    fields += " matches_when: { type: contains, value: pay },"
+    words = {"actor": "assistant", "action": "responds", "content": "I pay."}
+    run = graded(PAY.format(fields=fields, rule="type: tool_call"), words)
+    assert run.steps[0].status == "matched"
+    assert (run.verdicts[0].status, run.verdicts[0].reason) == ("failed", reason)
