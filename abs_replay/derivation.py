@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from abs_replay import decoders
 from abs_replay.assembly import Account, ConversationKey, assemble, explain
+from abs_replay.decoders import Decoded
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Exchange, Recording
 from abs_replay.store import IMPORTED, Derivation, Store, Whole
@@ -70,14 +71,23 @@ def derive_at_end(store: Store, recording: Recording, by: ConversationKey = NO_K
         traces_of(store, recording.id, by=by)
 
 
-def derive_imported(store: Store, imported: Iterable[Whole], by: ConversationKey = NO_KEY) -> None:
+def derive_imported(
+    store: Store,
+    imported: Iterable[Whole],
+    by: ConversationKey = NO_KEY,
+    notice: Callable[[str], None] = say_on_stderr,
+) -> None:
     """Derive what was just imported, while it is in memory; what is large is left to who reads it first.
 
     The store is opened twice, however many recordings there are. Raises `StoreError`.
     """
     digests = {each.recording: each.exchange_digest for each in store.derivations()}
     found = [
-        (whole.recording.id, assemble(whole.exchanges, whole.recording, by), digests[whole.recording.id])
+        (
+            whole.recording.id,
+            _assembled(whole.exchanges, whole.recording, notice, by),
+            digests[whole.recording.id],
+        )
         for whole in imported
         if whole.exchanges and not whole.traces and sum(map(_size, whole.exchanges)) <= AT_END_BYTES
     ]
@@ -98,13 +108,30 @@ def _derive(
     by: ConversationKey,
 ) -> tuple[Trace, ...]:
     before = {trace.id: trace for trace in store.traces(recording.id)} if known.derived_from else {}
-    found = assemble(store.each_exchange(recording.id), recording, by)
+    found = _assembled(store.each_exchange(recording.id), recording, notice, by)
     traces = tuple(_with_what_was_played(trace, before.get(trace.id)) for trace in found)
     if known.derived_from is not None:
         reason = _reason(recording, known, by)
         notice(f"recording {recording.name} ({recording.id}): {reason}, traces derived again")
     with suppress(StoreError):
         store.save_traces(recording.id, traces, known.exchange_digest, version(by), SAVING_S)
+    return traces
+
+
+def _assembled(
+    exchanges: Iterable[Exchange], recording: Recording, notice: Callable[[str], None], by: ConversationKey
+) -> tuple[Trace, ...]:
+    """Assemble, and say of each decoder that failed how often it did."""
+    failed: dict[str, list[Decoded]] = {}
+    traces = assemble(
+        exchanges, recording, by, lambda one: failed.setdefault(str(one.failed), []).append(one)
+    )
+    for ones in failed.values():
+        times = "an exchange" if len(ones) == 1 else f"{len(ones)} exchanges"
+        notice(
+            f"recording {recording.name} ({recording.id}): of {times}, {ones[0].reason}; what it can not "
+            f"decode is in no trace: `abs show {recording.id[:12]} --why` lists it"
+        )
     return traces
 
 

@@ -10,7 +10,7 @@ request on, a tool's answer from its call on.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from abs_replay.assembly.conversations import Conversation
@@ -33,13 +33,17 @@ type _Told = tuple[Trace, Conversation, tuple[tuple[Note, ...], ...]]
 
 
 def assemble(
-    exchanges: Iterable[Exchange], recording: Recording | None = None, by: ConversationKey | None = None
+    exchanges: Iterable[Exchange],
+    recording: Recording | None = None,
+    by: ConversationKey | None = None,
+    failed: Callable[[Decoded], None] | None = None,
 ) -> tuple[Trace, ...]:
     """Give the traces of a recording's exchanges, in the order in which they began.
 
-    Each exchange's bytes are let go when it was read, so a recording need not fit into memory.
+    Each exchange's bytes are let go when it was read, so a recording need not fit into memory. `failed` is
+    told of each exchange whose decoder raised.
     """
-    return tuple(trace for trace, _, _ in _told(_read(_decoded(exchanges), by, {}), recording))
+    return tuple(trace for trace, _, _ in _told(_read(_decoded(exchanges, failed), by, {}), recording))
 
 
 def explain(
@@ -62,9 +66,14 @@ def explain_decoded(
     return Account(tuple(trace for trace, _, _ in told), notes, where)
 
 
-def _decoded(exchanges: Iterable[Exchange]) -> Iterator[tuple[Exchange, Decoded]]:
+def _decoded(
+    exchanges: Iterable[Exchange], failed: Callable[[Decoded], None] | None = None
+) -> Iterator[tuple[Exchange, Decoded]]:
     for exchange in exchanges:
-        yield exchange, decode(exchange)
+        decoded = decode(exchange)
+        if failed and decoded.failed:
+            failed(decoded)
+        yield exchange, decoded
 
 
 def _read(

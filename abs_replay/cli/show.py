@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +12,9 @@ from abs_replay.cli.ls import counted, recording_json
 from abs_replay.errors import UsageError
 
 if TYPE_CHECKING:
-    from abs_replay.cli.why import Why
     from abs_replay.exact_json import Json
     from abs_replay.reports import Screen
     from abs_replay.store import Found, Store
-    from abs_replay.trace import Trace
 
 type Shown = Callable[["Store", "Found", "Screen | None"], str]
 
@@ -27,7 +24,10 @@ type Shown = Callable[["Store", "Found", "Screen | None"], str]
 @click.option("--exchange", "kind", flag_value="exchange", help="ID is an exchange's: `last --exchange`.")
 @click.option("--trace", "kind", flag_value="trace", help="ID is a trace's: `last --trace`.")
 @click.option(
-    "--why", is_flag=True, help="Of a trace: which bytes show each step, what was merged and dropped."
+    "--why",
+    is_flag=True,
+    help="Of a trace: which bytes show each step, what was merged and dropped. "
+    "Of a recording: what is in no trace.",
 )
 @click.option(
     "--store", type=click.Path(path_type=Path), help="The store [default: ABS_STORE, or .abs/store.duckdb]."
@@ -41,37 +41,33 @@ def command(id_: str, kind: str | None, why: bool, store: Path | None, format_: 
     abs show last --trace                 the newest conversation, step by step
     abs show t-3f2a --format json         the same as a trace file
     abs show t-3f2a --why                 which exchanges and bytes show each step, what is in no trace
+    abs show demo --why                   of a recording: which exchanges are in no trace, and why
     abs show last --exchange              the newest request and response, raw
     abs show g-2026                       a grading: its runs, and what they came to
 
     ID is an id or its beginning, a recording's name, last, or last~1.
     """
+    from abs_replay.cli import explained
+    from abs_replay.cli.derived import derived
     from abs_replay.reports import Screen
     from abs_replay.store import Store, default_path
 
     opened = Store(default_path(store, os.environ))
-    kind = "trace" if why and kind is None else kind
-    if kind == "trace":
-        _derived(opened)  # those that nobody has read yet are not there to be found
-    found = opened.find(id_, kind)
-    if why and found.kind != "trace":
-        raise UsageError(f"--why explains traces, and {id_} is an exchange: leave one of them out")
-    show = _why if why else (AS_JSON if format_ == "json" else AS_TEXT)[found.kind]
-    if why and format_ == "json":
-        show = _why_json
+    if kind == "trace" or (why and kind is None):
+        derived(opened)  # those that nobody has read yet are not there to be found
+    found = explained.find(opened, id_, kind) if why else opened.find(id_, kind)
+    if why and found.kind not in explained.AS_TEXT:
+        what = "an exchange" if found.kind == "exchange" else "a grading"
+        raise UsageError(f"--why explains traces and recordings, and {id_} is {what}: leave one of them out")
+    kinds = (explained.AS_JSON, explained.AS_TEXT) if why else (AS_JSON, AS_TEXT)
+    show = kinds[format_ == "table"][found.kind]
     click.echo(show(opened, found, Screen.of(sys.stdout)), nl=False)
-
-
-def _derived(store: "Store", ref: str | None = None) -> "tuple[Trace, ...]":
-    """The traces of one recording or of all, derived now if they were not yet."""
-    from abs_replay.cli.conversations import conversation_key
-    from abs_replay.derivation import traces_of
-
-    return traces_of(store, ref, by=conversation_key())
 
 
 def _recording(store: "Store", found: "Found", screen: "Screen | None") -> str:
     from abs_replay.cli.columns import length, moment
+    from abs_replay.cli.derived import derived
+    from abs_replay.cli.explained import left_out
     from abs_replay.reports.cells import escaped
     from abs_replay.reports.totals import plural
 
@@ -92,11 +88,16 @@ def _recording(store: "Store", found: "Found", screen: "Screen | None") -> str:
         *(escaped(f"  {upstream.channel} at {upstream.url}") for upstream in recording.upstreams),
     ]
     text = "".join(f"{line}\n" for line in lines)
-    _derived(store, recording.id)
+    derived(store, recording.id)
     for kind, one in (("exchanges", "exchange"), ("traces", "trace")):
         rows, table = _listed(store, kind, recording.id, screen)
         text += f"\n{plural(rows, one)}\n{table}"
-    return text
+    count = len(left_out(store, recording.id))
+    if not count:
+        return text
+    are = "is" if count == 1 else "are"
+    told = f"{plural(count, 'exchange')} {are} in no trace: `abs show {recording.id[:12]} --why` says why"
+    return f"{text}\n{escaped(told)}\n"
 
 
 def _listed(store: "Store", kind: str, recording_id: str, screen: "Screen | None") -> tuple[int, str]:
@@ -108,59 +109,31 @@ def _listed(store: "Store", kind: str, recording_id: str, screen: "Screen | None
 
 
 def _recording_json(store: "Store", found: "Found", _: "Screen | None") -> str:
+    from abs_replay.cli.derived import derived
+    from abs_replay.cli.explained import left_out
     from abs_replay.cli.ls import LISTS
 
-    _derived(store, found.id)
+    derived(store, found.id)
     lists: dict[str, Json] = {kind: LISTS[kind](store, found.id)[0] for kind in ("exchanges", "traces")}
-    return _json({**recording_json(store.recording(found.id)), **lists})
-
-
-def _trace(store: "Store", found: "Found") -> "Trace":
-    """The trace as today's decoders see it; as it is stored where they see none of that id."""
-    derived = {trace.id: trace for trace in _derived(store, found.recording)}
-    return derived[found.id] if found.id in derived else store.trace(found.id)
+    left: list[Json] = [
+        {"exchange": fate.exchange, "protocol": fate.protocol, "why": fate.why}
+        for fate in left_out(store, found.id)
+    ]
+    return _json({**recording_json(store.recording(found.id)), **lists, "in_no_trace": left})
 
 
 def _trace_text(store: "Store", found: "Found", screen: "Screen | None") -> str:
+    from abs_replay.cli.derived import trace_of
     from abs_replay.cli.timeline import timeline
 
-    return timeline(_trace(store, found), screen)
+    return timeline(trace_of(store, found), screen)
 
 
 def _trace_json(store: "Store", found: "Found", _: "Screen | None") -> str:
+    from abs_replay.cli.derived import trace_of
     from abs_replay.importers.trace_file import as_json
 
-    return _json(as_json(_trace(store, found)))
-
-
-def _whole(store: "Store", found: "Found") -> "Why":
-    from abs_replay.cli.conversations import conversation_key
-    from abs_replay.cli.why import Why
-    from abs_replay.derivation import account_of
-
-    account = account_of(store, store.recording(str(found.recording)), conversation_key())
-    trace = next((trace for trace in account.traces if trace.id == found.id), None)
-    if trace is None:
-        raise UsageError(f"trace {found.id}: its exchanges are not in the store, so nothing explains it")
-    why = Why(_trace(store, found), account, {})
-    asked = {note.exchange for notes in account.notes[trace.id] for note in notes}
-    asked |= {fate.exchange for fate in (*why.fates, *why.left_out)}
-    exchanges = {each.id: each for each in store.exchanges(found.recording, sorted(asked))}
-    return replace(why, exchanges=exchanges)
-
-
-def _why(store: "Store", found: "Found", screen: "Screen | None") -> str:
-    from abs_replay.cli import why
-
-    return why.text(_whole(store, found), screen)
-
-
-def _why_json(store: "Store", found: "Found", _: "Screen | None") -> str:
-    from abs_replay.cli import why
-    from abs_replay.importers.trace_file import as_json
-
-    whole = _whole(store, found)
-    return _json(as_json(whole.trace) | why.as_json(whole))
+    return _json(as_json(trace_of(store, found)))
 
 
 def _exchange(store: "Store", found: "Found", _: "Screen | None") -> str:

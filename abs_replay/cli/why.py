@@ -7,7 +7,7 @@ from abs_replay.assembly import Account, Fate, Note
 from abs_replay.assembly.places import locate
 from abs_replay.cli.timeline import heading, marks
 from abs_replay.exact_json import Json
-from abs_replay.exchange import Exchange
+from abs_replay.exchange import Exchange, Recording
 from abs_replay.reports import Screen
 from abs_replay.reports.boxes import painted
 from abs_replay.reports.cells import cut, escaped, wrapped
@@ -47,7 +47,7 @@ class Why:
 
     @property
     def left_out(self) -> list[Fate]:
-        return [fate for fate in self.account.fates if not fate.traces]
+        return in_no_trace(self.account)
 
 
 def as_json(why: Why) -> dict[str, Json]:
@@ -58,8 +58,8 @@ def as_json(why: Why) -> dict[str, Json]:
     return {
         "why": {
             "steps": steps,
-            "exchanges": [_fate_json(fate, why) for fate in why.fates],
-            "in_no_trace": [_fate_json(fate, why) for fate in why.left_out],
+            "exchanges": [fate_json(fate, why.exchanges) for fate in why.fates],
+            "in_no_trace": [fate_json(fate, why.exchanges) for fate in why.left_out],
         }
     }
 
@@ -71,9 +71,10 @@ def _note_json(note: Note, why: Why) -> dict[str, Json]:
     return written | ({"bytes": asdict(place)} if place else {})
 
 
-def _fate_json(fate: Fate, why: Why) -> dict[str, Json]:
+def fate_json(fate: Fate, exchanges: Mapping[str, Exchange]) -> dict[str, Json]:
+    """What became of an exchange, as programs read it."""
     named: dict[str, Json] = {"exchange": fate.exchange, "protocol": fate.protocol, "why": fate.why}
-    return {**named, "remarks": list(fate.remarks), **_where(why.exchanges.get(fate.exchange))}
+    return {**named, "remarks": list(fate.remarks), **_where(exchanges.get(fate.exchange))}
 
 
 def _where(exchange: Exchange | None) -> dict[str, Json]:
@@ -93,11 +94,34 @@ def text(why: Why, screen: Screen | None) -> str:
             lines += [painted(line, "quiet", colour) for line in _note(note, why, screen)]
     bringing = why.bringing
     idle = [fate for fate in why.fates if fate.exchange not in bringing]
-    lines += _listed("that brought no step", idle, why, screen)
+    lines += _listed("that brought no step", idle, why.exchanges, screen)
     more = [fate for fate in why.fates if fate.exchange in bringing]
-    lines += _listed("of which there is more to say", more, why, screen)
-    lines += _listed("in no trace", why.left_out, why, screen)
+    lines += _listed("of which there is more to say", more, why.exchanges, screen)
+    lines += _listed("in no trace", why.left_out, why.exchanges, screen)
     return "".join(f"{line}\n" for line in lines)
+
+
+def text_of_all(
+    recording: Recording, account: Account, exchanges: Mapping[str, Exchange], screen: Screen | None
+) -> str:
+    """Of a recording: which exchanges are in no trace, and why; and what is to say of the others."""
+    named = f"recording {recording.name} ({recording.id})"
+    lines = [
+        escaped(f"{named}: {plural(len(account.fates), 'exchange')}, {plural(len(account.traces), 'trace')}")
+    ]
+    lines += _listed("in no trace", in_no_trace(account), exchanges, screen)
+    lines += _listed("of which there is more to say", more_to_say(account), exchanges, screen)
+    if len(lines) == 1:
+        lines += ["", "every exchange is in a trace, and there is no more to say of any"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def in_no_trace(account: Account) -> list[Fate]:
+    return [fate for fate in account.fates if not fate.traces]
+
+
+def more_to_say(account: Account) -> list[Fate]:
+    return [fate for fate in account.fates if fate.traces and (fate.why or fate.remarks)]
 
 
 def _step(step: Step) -> str:
@@ -126,13 +150,15 @@ def _bytes(note: Note, exchange: Exchange | None) -> str:
     return f"{note.at or place.side} ({place.side} bytes {size})"
 
 
-def _listed(title: str, fates: list[Fate], why: Why, screen: Screen | None) -> Iterator[str]:
+def _listed(
+    title: str, fates: list[Fate], exchanges: Mapping[str, Exchange], screen: Screen | None
+) -> Iterator[str]:
     if not fates:
         return
     yield ""
     yield f"{plural(len(fates), 'exchange')} {title}"
     for fate in fates:
-        exchange = why.exchanges.get(fate.exchange)
+        exchange = exchanges.get(fate.exchange)
         yield _cut(
             escaped(f"  {fate.exchange[:ID]}  {_asked(exchange) if exchange else ''}".rstrip()), screen
         )

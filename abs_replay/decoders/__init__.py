@@ -91,7 +91,7 @@ def decode(exchange: Exchange) -> Decoded:
             if decoder.claims(exchange):
                 return _with_unread(decoder.decode(exchange), exchange)
         except Exception as error:  # a decoder's fault costs one exchange, not the conversation
-            return Decoded(None, reason=f"{name} failed: {_told(error)}")
+            return Decoded(None, reason=f"{name} failed: {_told(error)}", failed=name)
     return Decoded(None, reason=_unclaimed(exchange))
 
 

@@ -184,7 +184,7 @@ class Decoded:
 
     `protocol` is None where nothing was understood, and `reason` says why. `complete` is whether a
     stream's last event arrived; None where the protocol has no such event. `session` is an id that
-    the protocol itself gives the conversation.
+    the protocol itself gives the conversation. `failed` names the decoder that raised, if one did.
     """
 
     protocol: str | None
@@ -197,3 +197,4 @@ class Decoded:
     posts: tuple[Post, ...] = ()
     spans: tuple[Span, ...] = ()
     answers: tuple[Answer, ...] = ()
+    failed: str | None = None

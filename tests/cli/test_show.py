@@ -218,3 +218,27 @@ def test_why_tells_which_entries_of_a_history_are_not_traced(store: Store) -> No
 
     assert "1 exchange of which there is more to say\n  e-2  agent POST /chat\n" in shown.stdout
     assert "    not traced: request.messages[0] (without a role)\n" in shown.stdout
+
+
+STRANGE_ALONE = Recording("r-2", "strange", 40.0)
+
+
+@pytest.mark.parametrize("ref", ["strange", "r-2", "last"])
+def test_a_recording_without_a_trace_says_why_exchange_by_exchange(store: Store, ref: str) -> None:
+    store.begin(STRANGE_ALONE)
+    store.append("r-2", [replace(STRANGE, started_at=41.0)])
+
+    assert "1 exchange is in no trace: `abs show r-2 --why` says why\n" in show(store, "strange").stdout
+    assert show(store, ref, "--why").stdout == (
+        "recording strange (r-2): 1 exchange, 0 traces\n\n1 exchange in no trace\n"
+        "  e-9  llm GET /v1/models\n    no decoder claims GET /v1/models on llm: it has no body\n"
+    )
+    told = json.loads(show(store, ref, "--why", "--format", "json").stdout)["why"]
+    assert [(each["exchange"], each["protocol"]) for each in told["in_no_trace"]] == [("e-9", None)]
+    (left,) = json.loads(show(store, "strange", "--format", "json").stdout)["in_no_trace"]
+    assert left["why"].startswith("no decoder claims")
+
+
+def test_why_of_a_recording_that_is_wholly_traced_says_so(store: Store) -> None:
+    assert "every exchange is in a trace" in show(store, "demo", "--why").stdout
+    assert "in no trace" not in show(store, "demo").stdout

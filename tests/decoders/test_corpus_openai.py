@@ -198,7 +198,12 @@ def test_a_recorded_answer_reads_as_its_repetition_in_the_next_request(corpus: P
 
 def test_a_chain_of_answers_through_compactions_is_one_conversation(corpus: Path) -> None:
     name = "test_openai_responses_compact_with_auto_previous_response_id_chain.yaml"
-    assert steps(corpus, name) == [("user", "says", None), ("assistant", "responds", None)] * 5
+    told = steps(corpus, name)
+    assert [one for one in told if one[1] != "compacts"] == [
+        ("user", "says", None),
+        ("assistant", "responds", None),
+    ] * 5
+    assert len(told) == 13
 
 
 def test_background_answers_are_one_conversation_with_their_polls(corpus: Path) -> None:

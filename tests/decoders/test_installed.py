@@ -1,14 +1,17 @@
 """Decoders of other packages: when they are asked, and what their faults cost."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from abs_replay import plugins
 from abs_replay.decoders import DECODERS_VERSION, decode, version
+from abs_replay.derivation import traces_of
 from abs_replay.errors import UsageError
-from abs_replay.exchange import Body, Channel, Exchange, Request, Role
+from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Role
+from abs_replay.store import Store
 
 CODE = """
 from abs_replay.decoders import Decoded
@@ -61,3 +64,18 @@ def test_what_is_no_decoder_is_told_in_a_line(lay: Lay) -> None:
     lay("json.decoder")
     with pytest.raises(UsageError, match="has no `claims` and `decode`"):
         decode(exchange(b"{}"))
+
+
+def test_a_decoder_that_failed_is_told_once_where_traces_are_derived(
+    lay: Lay, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lay("acme_decoder")
+    store = Store(tmp_path / "store.duckdb")
+    store.begin(Recording("r-1", "demo", 1.0))
+    store.append("r-1", [replace(exchange(b""), id=id_) for id_ in ("x1", "x2")])
+
+    assert traces_of(store) == ()
+    assert capsys.readouterr().err == (
+        "abs: recording demo (r-1): of 2 exchanges, acme failed: KeyError('end'); what it can not decode "
+        "is in no trace: `abs show r-1 --why` lists it\n"
+    )
