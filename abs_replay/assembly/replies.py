@@ -131,7 +131,8 @@ class Replies:
             "system", "fails", seen.end, str(seen.exchange.channel), began=seen.start, error=turn.error
         )
         draft.visibility = visibility
-        return self.ledger.add(draft, (Source(seen.exchange.id, "response"),), "no answer came")
+        why = "what came is no reply" if seen.exchange.response else "no answer came"
+        return self.ledger.add(draft, (Source(seen.exchange.id, "response"),), why)
 
     def _compaction(self, placed: Placed) -> Draft:
         """Tell that the model was paid to sum up what was said: no words, but tokens."""

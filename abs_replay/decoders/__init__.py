@@ -26,7 +26,7 @@ from abs_replay.decoders import (
     otlp,
     rest,
 )
-from abs_replay.decoders.content import request_content
+from abs_replay.decoders.content import request_content, response_content
 from abs_replay.decoders.events import (
     Answer,
     Call,
@@ -42,6 +42,7 @@ from abs_replay.decoders.events import (
     Turn,
     composed,
 )
+from abs_replay.decoders.failures import unreadable
 from abs_replay.decoders.fields import fault
 from abs_replay.decoders.installed import installed
 from abs_replay.decoders.unread import unread
@@ -108,8 +109,12 @@ def stream_complete(exchange: Exchange) -> bool | None:
 
 
 def _with_unread(decoded: Decoded, exchange: Exchange) -> Decoded:
-    """Nothing of a history is left out without a word."""
-    left = unread(exchange) if decoded.turn else ()
+    """Nothing of a history is left out without a word, nor what was wrong with a stream's bytes."""
+    if decoded.turn is None:
+        return decoded
+    left, error = unread(exchange), unreadable(decoded.turn.error, response_content(exchange))
+    if error != decoded.turn.error:
+        decoded = replace(decoded, turn=replace(decoded.turn, error=error))
     return replace(decoded, remarks=(*decoded.remarks, *left)) if left else decoded
 
 

@@ -4,12 +4,12 @@
 have the shape of OpenAI's chat API.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from abs_replay.decoders import chat_messages
-from abs_replay.decoders.content import request_content, response_content
+from abs_replay.decoders.content import Content, request_content, response_content
 from abs_replay.decoders.events import Decoded, Message, Turn
-from abs_replay.decoders.failures import failure
+from abs_replay.decoders.failures import failure, no_json
 from abs_replay.decoders.fields import error_text, obj, parse_or_none, text
 from abs_replay.exchange import Exchange, Role
 
@@ -39,13 +39,14 @@ def decode(exchange: Exchange) -> Decoded:
     session = next((value for key in _SESSION_KEYS if (value := text(body.get(key)))), None)
     remarks = request.remarks + response.remarks
     failed = failure(exchange, response)
-    turn = Turn(history, error=failed) if failed else _answered(history, parse_or_none(response.data))
+    turn = Turn(history, error=failed) if failed else _answered(history, response)
     return Decoded("chat_contract", turn, session=session, remarks=remarks)
 
 
-def _answered(history: tuple[Message, ...], answer: Any) -> Turn:
+def _answered(history: tuple[Message, ...], content: Content) -> Turn:
+    answer = parse_or_none(content.data)
     message = obj(answer).get("message")
     if not isinstance(message, dict):
-        return Turn(history, error=error_text(answer) or "the answer has no message")
+        return Turn(history, error=error_text(answer) or no_json(content) or "the answer has no message")
     reply = chat_messages.message({**message, "role": "assistant"}, "response.message")
     return Turn(history, reply, model=text(obj(answer).get("model")))

@@ -75,12 +75,19 @@ def _unpacked(coding: str, data: bytes) -> Content:
 def _undo(name: str, data: bytes) -> Content:
     name = {"x-gzip": "gzip"}.get(name, name)
     magic = _MAGIC.get(name, b"")
+    if name == "gzip" and _is_zlib(data):
+        return _attempt(name, _deflate, data)
     if name == "identity" or not data or not data.startswith(magic):
         return Content(data)
     unpacked = _CODINGS.get(name)
     if unpacked is None:
         return Content(data, (f"content-encoding {name} is not known; the body stays packed",))
     return _attempt(name, unpacked, data)
+
+
+def _is_zlib(data: bytes) -> bool:
+    """Say whether a body begins as zlib's do (RFC 1950 §2.2), which some servers call gzip."""
+    return data[:1] == b"x" and int.from_bytes(data[:2]) % 31 == 0 and len(data) > 2
 
 
 def _attempt(name: str, unpacked: _Unpacked, data: bytes) -> Content:
