@@ -78,9 +78,12 @@ def _line(row: Sequence[str], widths: Sequence[int], headings: Sequence[str]) ->
     ).rstrip()
 
 
+MADE_UP_S = 86_400.0  # files without times count from 0: nobody recorded on the first day of 1970
+
+
 def moment(seconds: float | None) -> str:
-    """A time in the user's own zone, to the second."""
-    if seconds is None:
+    """A time in the user's own zone, to the second; none where nobody knows it, or it was made up."""
+    if seconds is None or 0 <= seconds < MADE_UP_S:
         return "–"
     try:
         return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M:%S}"

@@ -71,3 +71,8 @@ def test_lengths_are_short(milliseconds: float | None, text: str) -> None:
 @pytest.mark.parametrize("seconds", [1e300, -1e20, float("inf")])
 def test_a_time_that_no_calendar_has_is_shown_as_a_number(seconds: float) -> None:
     assert moment(seconds) == f"{seconds:g}"
+
+
+def test_a_time_that_was_made_up_is_not_shown() -> None:
+    assert [moment(seconds) for seconds in (None, 0.0, 1.5)] == ["–"] * 3
+    assert moment(86_400.0 * 3).startswith("1970-01-0")
