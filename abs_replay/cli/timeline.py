@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 
 from abs_replay import exact_json
-from abs_replay.cli.columns import length, moment
+from abs_replay.cli.columns import length, moment, size
 from abs_replay.reports import Screen
 from abs_replay.reports.boxes import painted
 from abs_replay.reports.cells import cut, escaped, right, wrapped
@@ -13,6 +13,7 @@ from abs_replay.reports.totals import plural
 from abs_replay.trace import Step, Trace, Visibility
 
 LEAST_WORDS = 24  # cells; where fewer are left beside the columns, words begin on a line of their own
+MOST_OF_A_STRUCTURE = 2000  # characters of arguments, or of content that is no text
 
 
 def timeline(trace: Trace, screen: Screen | None) -> str:
@@ -69,13 +70,25 @@ def _words(step: Step) -> str:
     took = None if step.duration_ms is None else f"[{length(step.duration_ms)}]"
     parts = [
         step.target,
-        _text(step.arguments) if step.arguments is not None else None,
-        _text(step.content) if step.content is not None else None,
+        _shortened(_text(step.arguments)) if step.arguments is not None else None,
+        _content(step.content) if step.content is not None else None,
         took,
         *marks(step),
         None if step.error is None else f"error: {step.error}",
     ]
     return "  ".join(part for part in parts if part)
+
+
+def _content(value: exact_json.Json) -> str:
+    """Words are whole: they are what a conversation is read for."""
+    return value if isinstance(value, str) else _shortened(_text(value))
+
+
+def _shortened(written: str) -> str:
+    if len(written) <= MOST_OF_A_STRUCTURE:
+        return written
+    whole = size(len(written.encode("utf-8", "surrogatepass")))
+    return f"{written[:MOST_OF_A_STRUCTURE]}… ({whole}; --format json has it whole)"
 
 
 def _text(value: exact_json.Json) -> str:

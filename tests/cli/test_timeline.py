@@ -77,3 +77,17 @@ def test_internal_steps_are_dim_where_there_are_colours() -> None:
 
 def test_a_trace_without_steps_is_shown() -> None:
     assert timeline(Trace("t-0", ()), None) == "trace t-0: 0 steps\n\n"
+
+
+def test_long_arguments_and_structures_are_cut_and_say_their_size_but_words_are_whole() -> None:
+    words = "w" * 60_000
+    steps = (
+        Step(1, "user", "says", content=words),
+        Step(2, "assistant", "calls", target="t", arguments={"a": words}),
+        Step(3, "tool", "responds", target="t", content={"a": words}),
+    )
+    said, called, answered = timeline(Trace("t-2", steps), None).splitlines()[-3:]
+    assert words in said
+    for line in (called, answered):
+        assert len(line) < 2200
+        assert line.endswith("www… (60 kB; --format json has it whole)")
