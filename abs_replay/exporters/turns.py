@@ -78,8 +78,8 @@ class _Reader:
         if step.visibility is Visibility.INTERNAL and step.action != "thinks":
             return
         if step.actor == "assistant" and step.action in _ANSWERS:
-            if self._answer and self._answer[-1].action == step.action != "calls":
-                self.close()  # what stands beside each other was said in two answers
+            if self._answer and self._is_apart(self._answer[-1], step):
+                self.close()
             self._tick(step)
             self._answer.append(step)
             return
@@ -94,6 +94,14 @@ class _Reader:
             self._tool(step)
         elif step.action in _SPOKEN:
             self._heard(step)
+
+    @staticmethod
+    def _is_apart(before: Step, step: Step) -> bool:
+        """Say whether steps beside each other are of two answers: twice words, or words of another model.
+
+        A call that no model made (an agent's own, of an HTTP tool) has none.
+        """
+        return before.action == step.action != "calls" or before.model != step.model
 
     def close(self) -> None:
         """End an answer."""

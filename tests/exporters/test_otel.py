@@ -225,3 +225,22 @@ def test_any_conversation_comes_back(turns: list[Any], timed: bool) -> None:
     trace = conversation(turns, timed)
     (found,) = back(trace)
     assert shown(found) == shown(trace)
+
+
+def test_a_call_that_no_model_made_has_none_when_it_comes_back() -> None:
+    trace = Trace(
+        "t",
+        (
+            Step(1, "user", "says", content="go", at_ms=0.0),
+            Step(2, "assistant", "calls", "look", arguments={"n": 1}, call_id="c1", at_ms=9.0, model="m"),
+            Step(3, "assistant", "calls", "orders", arguments={"path": "/7"}, at_ms=10.0),
+            Step(4, "tool", "responds", "orders", content={"ok": True}, at_ms=20.0),
+            Step(5, "tool", "responds", "look", content="seen", call_id="c1", at_ms=30.0),
+            Step(6, "assistant", "responds", content="done", at_ms=40.0, model="m", usage=Usage(3, 4)),
+        ),
+        started_at=1_777_629_600.0,
+    )
+    (again,) = back(trace)
+    models = [(step.target, step.model) for step in again.steps if step.action == "calls"]
+    assert models == [("look", "m"), ("orders", None)]
+    assert again.models == ("m",)
