@@ -10,7 +10,7 @@ from typing import Any, Final
 from abs_replay.decoders import otlp_protobuf
 from abs_replay.decoders.content import Content, request_content
 from abs_replay.decoders.events import Decoded, Span
-from abs_replay.decoders.fields import fault, items, obj, parse_or_none, text
+from abs_replay.decoders.fields import items, obj, parse_or_none, text
 from abs_replay.decoders.genai_spans import Record, spans
 from abs_replay.exact_json import Json
 from abs_replay.exchange import Exchange, header
@@ -39,16 +39,14 @@ def decode(exchange: Exchange) -> Decoded:
     if not exchange.request.path.rstrip("/").endswith(_TRACES):
         told = ("messages in log records are not traced",) if b"gen_ai." in request.data else ()
         return Decoded("otlp", remarks=request.remarks + told)
-    found, remarks = _spans(exchange, request)
+    found, remarks = _spans(request)
     return Decoded("otlp", remarks=request.remarks + remarks, spans=found)
 
 
-def _spans(exchange: Exchange, content: Content) -> tuple[tuple[Span, ...], tuple[str, ...]]:
-    body = parse_or_none(content.data) if content.data.lstrip()[:1] == b"{" else None
+def _spans(content: Content) -> tuple[tuple[Span, ...], tuple[str, ...]]:
+    body = parse_or_none(content.data)
     if isinstance(body, dict):
         return spans(_records(body)), ()
-    if "json" in (header(exchange.request.headers, "content-type") or "").lower():
-        return (), (f"the export is no JSON object ({fault(content.data) or 'another value'})",)
     try:
         return spans(otlp_protobuf.records(content.data)), ()
     except otlp_protobuf.Unreadable as error:

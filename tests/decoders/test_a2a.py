@@ -234,3 +234,16 @@ def test_what_is_no_message_says_nothing(method: str, params: dict[str, Any]) ->
 def test_tasks_of_other_services_are_theirs(target: str, answer: Any, protocol: str) -> None:
     response = Response(200, (), Body(json.dumps(answer).encode()))
     assert decode(Exchange("x", TOOL, 0, Request("GET", target), response)).protocol == protocol
+
+
+def test_a_chunk_that_says_nothing_makes_no_artifact() -> None:
+    empty = artifact("", name="b")
+    empty["artifact"]["parts"] = []
+    turn = send([empty, artifact("words"), status("completed", final=True)])
+    assert said(turn) == "words"
+
+
+def test_a_task_is_of_a2a_where_the_request_bears_its_header() -> None:
+    request = Request("GET", "/tasks/1", (("a2a-version", "1.0"),), Body(b""))
+    answer = Response(200, (("content-type", "application/json"),), Body(b"{}"))
+    assert decode(Exchange("x", AGENT, 0, request, answer, ended_ms=9)).protocol == "a2a"

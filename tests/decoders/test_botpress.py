@@ -193,3 +193,42 @@ def test_a_message_that_was_not_taken_fails_in_its_conversation() -> None:
 )
 def test_other_chats_are_not_taken_for_botpress(method: str, target: str, body: Any, answer: Any) -> None:
     assert decode(exchange(method, target, body, answer, headers=())).protocol != "botpress"
+
+
+def test_what_a_signal_does_not_say_of_its_author_is_known_from_the_key_or_guessed() -> None:
+    claims = base64.urlsafe_b64encode(json.dumps({"id": "u"}).encode()).decode().rstrip("=")
+    signals = [{"type": "message_created", "data": kept(n, who, n)} for n, who in (("1", "b"), ("2", "u"))]
+    target = "/hook/conversations/c/listen"
+    for key, roles in ((f"h.{claims}.s", ["assistant", "user"]), ("h.%.s", ["user", "user"])):
+        seen = exchange("GET", target, None, signals, headers=(("x-user-key", key),))
+        assert [post.message.role for post in decode(seen).posts] == roles
+
+
+def test_a_stream_of_signals_is_known_without_a_key() -> None:
+    signals = [{"type": "message_created", "data": kept("1", "u", "Hi", isBot=False)}]
+    seen = exchange("GET", "/hook/conversations/c/listen", None, signals, headers=())
+    assert decode(seen).protocol == "botpress"
+
+
+def test_one_message_that_is_fetched_is_a_post() -> None:
+    seen = exchange("GET", "/hook/messages/1", None, {"message": kept("1", "u", "Hi")})
+    assert [post.post_id for post in decode(seen).posts] == ["1"]
+
+
+def test_a_message_of_the_bots_side_without_a_payload_gives_no_turn() -> None:
+    seen = exchange("POST", "/hook/messages", {"conversationId": "c"}, {"message": kept("1", "u", "Hi")})
+    decoded = decode(seen)
+    assert (decoded.turn, decoded.posts, decoded.session) == (None, (), "c")
+
+
+def test_a_payload_that_is_posted_to_a_conversation_is_botpress_without_a_key() -> None:
+    assert decode(sent("1", "Hi", headers=())).protocol == "botpress"
+    bare = exchange("POST", "/hook/messages", {"payload": {}}, {}, headers=())
+    assert decode(bare).protocol != "botpress"
+
+
+def test_a_message_without_an_id_is_remarked_and_is_no_post() -> None:
+    nameless = kept("1", "u", "Hi") | {"id": None}
+    decoded = decode(listed(nameless, kept("2", "u", "Well")))
+    assert [post.post_id for post in decoded.posts] == ["2"]
+    assert decoded.remarks == ("a message has no id or no payload",)

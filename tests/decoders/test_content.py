@@ -165,3 +165,13 @@ def test_no_coding_and_a_coding_of_nothing_change_nothing() -> None:
 def test_a_lost_answer_has_no_content() -> None:
     exchange = Exchange("x", Channel(Role.LLM, "llm"), 0, Request("POST", "/"))
     assert response_content(exchange) == Content(b"")
+
+
+def test_a_broken_place_behind_what_was_unpacked_keeps_what_stands_before() -> None:
+    plain = Random(1).randbytes(20_000)
+    packed = bytearray(zlib.compress(plain))
+    packed[-1] ^= 0xFF  # the checksum
+    found = unpack("deflate", bytes(packed))
+    assert plain.startswith(found.data)
+    assert len(found.data) > 18_000
+    assert found.remarks

@@ -330,3 +330,48 @@ def test_a_connection_that_was_refused_is_the_failure_of_the_call() -> None:
     asked = replace(post(rpc("tools/call", name="t")), response=None, outcome=Outcome.REFUSED)
     assert only(decode(asked)).error == "no answer (refused)"
     assert only(decode(asked)).ticket is None
+
+
+def test_an_address_that_can_not_be_read_names_no_session() -> None:
+    many = "&".join(f"a{number}=1" for number in range(101))
+    decoded = decode(post(rpc("tools/call", name="t"), said("x"), target=f"/mcp?sessionId=1&{many}"))
+    assert (decoded.session, only(decoded).content) == (None, "x")
+
+
+def test_a_stream_that_does_not_begin_with_its_endpoint_names_none() -> None:
+    decoded = decode(get("data: 1\n\n", event("/m?sessionId=1", "endpoint"), mcp_session_id="s"))
+    assert decoded.session == "s"
+    assert decode(get("data: 1\n\n", event("/m?sessionId=1", "endpoint"), target="/sse")).protocol == "rest"
+
+
+def test_an_endpoint_that_is_no_address_is_taken_as_it_stands() -> None:
+    stream = get(event("http://[bad?sessionId=1", "endpoint"), target="/sse", last_event_id="0", accept="x")
+    decoded = decode(stream)
+    assert (decoded.protocol, decoded.session) == ("mcp", None)
+
+
+def test_a_list_that_says_it_is_no_object_is_one_beside_its_lines() -> None:
+    same = said("1\n2", structuredContent={"result": [1, 2]})
+    assert decode(post(rpc("tools/call", name="t"), same)).remarks == ()
+
+
+def test_a_file_is_named_and_not_copied() -> None:
+    block = {"type": "resource", "resource": {"uri": "file:///a", "blob": "AAAA", "_meta": {}}}
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"content": [block]}}
+    found = only(decode(post(rpc("tools/call", name="t"), answer))).content
+    assert isinstance(found, dict)
+    assert isinstance(found["resource"], dict)
+    assert found["resource"]["uri"] == "file:///a"
+    assert "AAAA" not in json.dumps(found)
+
+
+def test_what_is_asked_again_with_input_and_is_no_call_of_a_tool_is_no_use() -> None:
+    asked = rpc("prompts/get", name="p", requestState="s", inputResponses={})
+    assert decode(post(asked, said("x"))).answers == ()
+
+
+def test_a_notice_of_a_task_tells_what_it_came_to() -> None:
+    notice = {"jsonrpc": "2.0", "method": "notifications/tasks/status"}
+    params = {"taskId": "t", "status": "failed", "statusMessage": "no room"}
+    decoded = decode(get(event(notice | {"params": params}), mcp_session_id="s"))
+    assert [answer.use.error for answer in decoded.answers] == ["task failed: no room"]

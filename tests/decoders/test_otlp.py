@@ -11,7 +11,17 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 from abs_replay.assembly import assemble
-from abs_replay.decoders import Call, Decoded, Said, Served, Span, Thought, decode, genai_spans
+from abs_replay.decoders import (
+    Call,
+    Decoded,
+    Said,
+    Served,
+    Span,
+    Thought,
+    decode,
+    genai_messages,
+    genai_spans,
+)
 from abs_replay.decoders.genai_spans import Record
 from abs_replay.exchange import Body, Channel, Exchange, Request, Response, Role
 
@@ -279,3 +289,132 @@ def test_answers_in_the_same_words_are_two_where_one_span_does_not_wrap_the_othe
     whole = {"resourceSpans": [{"scopeSpans": [{"spans": [one(1, "Is it?"), one(2, "Sure?")]}]}]}
     steps = [step.content for trace in assemble([in_json(whole)]) for step in trace.steps]
     assert steps == ["Is it?", "Yes.", "Sure?", "Yes."]
+
+
+def test_an_export_in_json_is_read_behind_a_byte_order_mark() -> None:
+    whole = body({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"})
+    decoded = decode(export(b"\xef\xbb\xbf" + json.dumps(whole).encode(), "application/json"))
+    assert (len(decoded.spans), decoded.remarks) == (1, ())
+
+
+def test_numbers_in_json_are_numbers_or_texts_and_values_of_other_kinds_are_none() -> None:
+    for start, count in ((1500000000, 7), ("1500000000", "7")):
+        whole = body({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"})
+        span = whole["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
+        span["startTimeUnixNano"] = start
+        inner = [{"key": "n", "value": {"intValue": count}}, {"key": "m", "value": {"newValue": 1}}]
+        span["attributes"].append(
+            {"key": "gen_ai.tool.call.result", "value": {"kvlistValue": {"values": inner}}}
+        )
+        (found,) = decode(in_json(whole)).spans
+        assert found.use is not None
+        assert (found.started_at, found.use.content) == (1.5, {"n": 7, "m": None})
+
+
+def test_what_is_no_span_in_a_list_of_spans_is_passed_over() -> None:
+    whole = body({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"})
+    whole["resourceSpans"][0]["scopeSpans"][0]["spans"].insert(0, 7)
+    (span,) = decode(in_json(whole)).spans
+    assert span.use is not None
+    assert span.use.asked_at.startswith("request.resourceSpans[0].scopeSpans[0].spans[1]")
+
+
+def test_lists_are_read_down_to_a_bound() -> None:
+    given: Any = "deep"
+    for _ in range(60):
+        given = [given]
+    whole = body(
+        {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t", "gen_ai.tool.call.result": given}
+    )
+    (span,) = decode(in_json(whole)).spans
+    assert span.use is not None
+    assert json.dumps(span.use.content) == "[" * 51 + "null" + "]" * 51
+
+
+@pytest.mark.parametrize("kind", ["json", "protobuf"])
+def test_an_attribute_without_a_value_is_none(kind: str) -> None:
+    whole = body({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"})
+    span = whole["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
+    span["attributes"].append({"key": "gen_ai.tool.call.result", "value": {}})
+    sent = in_json(whole) if kind == "json" else export(in_protobuf(whole), "application/x-protobuf")
+    (found,) = decode(sent).spans
+    assert found.use is not None
+    assert found.use.content is None
+
+
+def test_messages_in_the_event_of_details_are_those_of_the_span() -> None:
+    details = {
+        "gen_ai.input.messages": '[{"role": "user", "content": "Hi"}]',
+        "gen_ai.output.messages": '[{"role": "assistant", "content": "Hello"}]',
+    }
+    events = (("other", {"gen_ai.input.messages": "[]"}), (genai_spans._DETAILS, details))
+    (found,) = genai_spans.spans([record(attributes={"gen_ai.operation.name": "chat"}, events=events)])
+    assert found.turn is not None
+    assert found.turn.reply is not None
+    assert [one.content for one in (*found.turn.history, found.turn.reply)] == ["Hi", "Hello"]
+
+
+def test_a_part_of_another_kind_in_a_users_message_keeps_its_members() -> None:
+    parts = [{"type": "text", "content": "Look"}, {"type": "uri", "uri": "file:///a"}]
+    (message,) = genai_messages.listed([{"role": "user", "parts": parts}], "at")
+    assert {"type": "uri", "uri": "file:///a"} in (message.content or [])  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("kind", ["json", "protobuf"])
+def test_attributes_hold_lists_and_objects(kind: str) -> None:
+    given = {"a": [1, True, "x"], "b": {"c": -2}}
+    whole = body(
+        {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t", "gen_ai.tool.call.result": given}
+    )
+    sent = in_json(whole) if kind == "json" else export(in_protobuf(whole), "application/x-protobuf")
+    (span,) = decode(sent).spans
+    assert span.use is not None
+    assert span.use.content == given
+
+
+def test_prompts_and_completions_in_events_of_old_are_messages() -> None:
+    prompt = json.dumps([{"content": "Hi"}])
+    events = (
+        ("gen_ai.content.prompt", {"gen_ai.prompt": prompt}),
+        ("gen_ai.content.completion", {"gen_ai.completion": json.dumps({"content": "Hello"})}),
+        ("gen_ai.content.completion", {"gen_ai.completion": "plain"}),
+        ("gen_ai.unknown.message", {"content": "no"}),
+    )
+    found = [(one.role, one.content, says) for says, one in genai_messages.told(events, "at")]
+    assert found == [("user", "Hi", False), ("assistant", "Hello", True), ("assistant", "plain", True)]
+
+
+def test_what_stands_in_a_list_of_messages_and_is_none_is_passed_over() -> None:
+    assert [one.content for one in genai_messages.listed([7, {"role": "user", "content": "Hi"}], "at")] == [
+        "Hi"
+    ]
+
+
+def test_empty_texts_and_thoughts_are_no_parts() -> None:
+    empty = [{"type": "text", "content": ""}, {"type": "reasoning", "content": ""}]
+    said = {"role": "assistant", "parts": [*empty, {"type": "text", "content": "Hi"}]}
+    (message,) = genai_messages.listed([said], "at")
+    assert (message.content, message.parts) == ("Hi", ())
+
+
+def test_a_result_beside_no_call_is_served_under_its_name() -> None:
+    result = {"type": "tool_call_response", "id": "c", "name": "look", "response": "seen"}
+    (message,) = genai_messages.listed([{"role": "assistant", "parts": [result]}], "at")
+    assert message.parts == (Served(Call("look", {}, "c", "at"), "seen", at="at"),)
+
+
+def test_members_of_open_inference_may_bear_their_prefix_in_their_names() -> None:
+    one = {
+        "message.role": "assistant",
+        "message.function_call_name": "look",
+        "message.function_call_arguments_json": '{"n": 1}',
+        "message.contents": [{"message_content.type": "text", "message_content.text": "Hi"}],
+    }
+    (message,) = genai_messages.open_inference({"llm.output_messages": [one]}, "llm.output_messages", "at")
+    assert message.content == "Hi"
+    assert [(call.name, call.arguments) for call in message.calls] == [("look", {"n": 1})]
+
+
+def test_a_member_under_a_name_that_is_a_value_already_is_passed_over() -> None:
+    given = {"P.0.content": "Hi", "P.0.content.more": "no"}
+    assert genai_messages.nested(given, "P") == [{"content": "Hi"}]
