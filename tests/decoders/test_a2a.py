@@ -247,3 +247,9 @@ def test_a_task_is_of_a2a_where_the_request_bears_its_header() -> None:
     request = Request("GET", "/tasks/1", (("a2a-version", "1.0"),), Body(b""))
     answer = Response(200, (("content-type", "application/json"),), Body(b"{}"))
     assert decode(Exchange("x", AGENT, 0, request, answer, ended_ms=9)).protocol == "a2a"
+
+
+def test_a_chunk_goes_on_from_an_artifact_that_no_stream_began() -> None:
+    whole = status("working", kind="task", id="t", artifacts=[artifact("one ")["artifact"]])
+    turn = send([whole, artifact("two", append=True), status("completed", final=True)])
+    assert said(turn) == "one two"

@@ -379,6 +379,7 @@ def test_prompts_and_completions_in_events_of_old_are_messages() -> None:
         ("gen_ai.content.completion", {"gen_ai.completion": json.dumps({"content": "Hello"})}),
         ("gen_ai.content.completion", {"gen_ai.completion": "plain"}),
         ("gen_ai.unknown.message", {"content": "no"}),
+        ("exception", {"content": "no"}),
     )
     found = [(one.role, one.content, says) for says, one in genai_messages.told(events, "at")]
     assert found == [("user", "Hi", False), ("assistant", "Hello", True), ("assistant", "plain", True)]
@@ -418,3 +419,14 @@ def test_members_of_open_inference_may_bear_their_prefix_in_their_names() -> Non
 def test_a_member_under_a_name_that_is_a_value_already_is_passed_over() -> None:
     given = {"P.0.content": "Hi", "P.0.content.more": "no"}
     assert genai_messages.nested(given, "P") == [{"content": "Hi"}]
+
+
+def test_a_picture_in_open_inference_stays_beside_the_words() -> None:
+    contents: list[dict[str, Any]] = [
+        {"message_content": {"type": "text", "text": "Look"}},
+        {"message_content": {"type": "image", "image": {"url": "https://a/b.png"}}},
+    ]
+    given = {"m": [{"message": {"role": "user", "contents": contents}}]}
+    (message,) = genai_messages.open_inference(given, "m", "at")
+    assert isinstance(message.content, list)
+    assert contents[1]["message_content"] in message.content
