@@ -80,7 +80,7 @@ def test_recordings_are_listed_with_their_counts(store: Store) -> None:
         "TRACES",
         "TAGS",
     ]
-    assert lines[1].split()[4:] == ["2.5", "s", "1", "0", str(len(ASKED + ANSWER)), "B", "–", "ticket=42"]
+    assert lines[1].split()[3:] == ["2.5", "s", "1", "0", str(len(ASKED + ANSWER)), "B", "–", "ticket=42"]
     assert lines[2].split()[:2] == ["r-2", "other"]
     assert "not ended" in lines[2]
 
