@@ -177,7 +177,11 @@ def test_a_gzip_bomb_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         open_source(tmp_path / "x.yaml")
 
 
-@pytest.mark.parametrize("data", [b"\x1f\x8b", gzip.compress(b"x" * 99)[:-5], b"\x1f\x8b\x08" + b"\xff" * 30])
+@pytest.mark.parametrize(
+    "data",
+    [b"\x1f\x8b", gzip.compress(b"x" * 99)[:-5], b"\x1f\x8b\x08" + b"\xff" * 30],
+    ids=["its mark alone", "cut", "no gzip behind its mark"],
+)
 def test_what_only_begins_like_gzip_is_one_line(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.gz").write_bytes(data)
     with pytest.raises(UsageError, match=r"x\.gz: is no gzip that can be read"):
