@@ -170,6 +170,19 @@ def test_a_part_with_a_draft_of_its_own_asserts_formats_and_refers_to_its_own_de
             '{"a": 2, "b": 1}',
             False,
         ),
+        # A part that does not fit has looked at nothing.
+        (
+            '{"anyOf": [{"required": ["z"], "properties": {"a": true}}, {"properties": {"b": true}}], '
+            '"unevaluatedProperties": false}',
+            '{"b": 1}',
+            True,
+        ),
+        (
+            '{"anyOf": [{"required": ["z"], "properties": {"a": true}}, {"properties": {"b": true}}], '
+            '"unevaluatedProperties": false}',
+            '{"a": 1, "b": 1}',
+            False,
+        ),
         ('{"unevaluatedItems": false}', '"a"', True),
         ('{"prefixItems": [true], "unevaluatedItems": false}', "[1]", True),
         ('{"prefixItems": [true], "unevaluatedItems": false}', "[1, 2]", False),
