@@ -57,6 +57,7 @@ LAST = call("B", evaluations=UNORDERED)
         ([TALK, OPTIONAL, LAST], [A, said("x"), B, A], [2, 4, 3]),
         ([OPTIONAL, LAST, TALK], [B, said("x"), A], ["skipped", 1, 2]),
         ([call("C"), OPTIONAL, LAST], [B, A], ["unmatched", 2, 1]),
+        ([TALK, OPTIONAL, LAST], [B, A], ["unmatched", 2, 1]),
         ([words("x", optional=True), OPTIONAL, LAST], [A, said("x"), B, A], [2, 4, 3]),
         ([OPTIONAL, LAST, call("C")], [B, A], [2, 1, "unmatched"]),
     ],
