@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -474,9 +474,18 @@ def test_a_part_with_a_draft_of_its_own_may_refer_back() -> None:
     ]
 
 
+@pytest.fixture
+def _short_waits() -> Iterator[None]:
+    """Whoever connects all the same gets no answer, and must not wait for it for ever."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(0.2)
+    yield
+    socket.setdefaulttimeout(before)
+
+
+@pytest.mark.usefixtures("_short_waits")
 def test_nothing_is_fetched() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(0.2)
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/order.json"
         with pytest.raises(Unresolvable, match=r"order\.json"):
             violations(f'{{"$ref": "{address}"}}', "{}")
