@@ -256,6 +256,10 @@ class TestAnswers:
         assert (verdict.status, verdict.reason) == ("error", "no judge configured")
         assert verdict.children[0].status == "error"
         assert (run.questions, run.result) == ((), "error")
+        inner = f"evaluations: [{{ {JUDGE} }}, {{ type: contains, value: days }}]"
+        (verdict,) = settle(ask(graded, f"type: any_of, {inner}")).verdicts
+        assert verdict.status == "passed"
+        assert [child.status for child in verdict.children] == ["error", "passed"]
 
 
 class TestJudgedCriteria:

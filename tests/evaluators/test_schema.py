@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -205,6 +205,92 @@ def test_a_part_with_a_draft_of_its_own_asserts_formats_and_refers_to_its_own_de
 )
 def test_keywords_mean_what_the_standard_says(schema: str, content: str, valid: bool) -> None:
     assert (violations(schema, content) == []) is valid
+
+
+UNEVALUATED: Sequence[Mapping[str, Any]] = [
+    {"allOf": [{"properties": {"a": True}}], "unevaluatedProperties": False},
+    {
+        "oneOf": [{"required": ["a"], "properties": {"a": True}}, {"properties": {"b": True}}],
+        "unevaluatedProperties": False,
+    },
+    {
+        "if": {"properties": {"a": {"const": 1}}, "required": ["a"]},
+        "then": {"properties": {"b": True}},
+        "else": {"properties": {"a": True, "c": True}},
+        "unevaluatedProperties": False,
+    },
+    {"if": {"required": ["a"], "properties": {"a": True}}, "unevaluatedProperties": False},
+    {"allOf": [{"additionalProperties": {"type": "integer"}}], "unevaluatedProperties": False},
+    {"anyOf": [{"additionalProperties": {"type": "integer"}}, True], "unevaluatedProperties": False},
+    {
+        "anyOf": [{"properties": {"a": True}, "unevaluatedProperties": {"type": "integer"}}, True],
+        "unevaluatedProperties": False,
+    },
+    {"unevaluatedProperties": {"type": "integer"}},
+    {
+        "$defs": {"x": {"$dynamicAnchor": "x", "properties": {"a": True}}},
+        "$dynamicRef": "#x",
+        "unevaluatedProperties": False,
+    },
+    {
+        "$defs": {
+            "p": {"$id": "urn:p", "$ref": "#/$defs/q", "$defs": {"q": {"properties": {"a": True}}}},
+            "q": {"properties": {"b": True}},
+        },
+        "$ref": "urn:p",
+        "unevaluatedProperties": False,
+    },
+    {"dependentSchemas": {"a": {"properties": {"a": True, "b": True}}}, "unevaluatedProperties": False},
+    {"allOf": [{"prefixItems": [True]}], "unevaluatedItems": False},
+    {"contains": {"type": "integer"}, "unevaluatedItems": False},
+    {"anyOf": [{"unevaluatedItems": {"type": "integer"}}, True], "unevaluatedItems": False},
+    {"unevaluatedItems": {"type": "integer"}},
+    {"anyOf": [{"items": {"type": "integer"}}, True], "unevaluatedItems": False},
+]
+LOOKED_AT: Sequence[Any] = [
+    *({}, {"a": 1}, {"b": 1}, {"c": 1}, {"a": 2, "b": 1}, {"a": 1, "b": "x"}, {"a": 1, "c": 1}, {"b": "x"}),
+    *([], [1], ["x"], [1, "x"], ["x", 1], [1, 2], "words"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(UNEVALUATED)))
+def test_what_each_keyword_looks_at_is_left_to_none_other(number: int) -> None:
+    schema = UNEVALUATED[number]
+    standard = Draft202012Validator(schema)
+    for content in LOOKED_AT:
+        assert (violations_of(schema, content) == []) is standard.is_valid(content), content
+
+
+@pytest.mark.parametrize(
+    ("schema", "content", "said"),
+    [
+        (
+            '{"properties": {"a": true}, "additionalProperties": {"type": "null"}}',
+            '{"a": 1, "b": 1}',
+            ['$.b: expected type "null", observed 1'],
+        ),
+        (
+            '{"additionalProperties": false}',
+            '{"a": 1, "b": 2}',
+            ['$: additional properties that are not allowed: "a", "b"'],
+        ),
+        (
+            '{"patternProperties": {"^x": true}, "additionalProperties": false}',
+            '{"x": 1, "b": 2}',
+            ['$: additional properties that are not allowed: "b" (no name matches "^x")'],
+        ),
+        (
+            '{"unevaluatedProperties": false}',
+            '{"a": 1, "b": 2}',
+            ['$: unevaluated properties that are not allowed: "a", "b"'],
+        ),
+        ('{"const": 1}', "2", ["$: expected const 1, observed 2"]),
+        ('{"enum": [1]}', "2", ["$: expected enum [1], observed 2"]),
+        ('{"uniqueItems": true}', "[2, 2]", ["$: expected uniqueItems true, observed [2,2]"]),
+    ],
+)
+def test_a_violation_says_what_was_expected_and_observed(schema: str, content: str, said: list[str]) -> None:
+    assert violations(schema, content) == said
 
 
 def test_a_verdict_tells_every_violation_once(judged_step: Callable[..., list[Verdict]]) -> None:
