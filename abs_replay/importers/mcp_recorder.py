@@ -1,4 +1,4 @@
-"""Recordings of mcp-recorder (https://pypi.org/project/mcp-recorder): JSON-RPC messages of one MCP session.
+"""Recordings of mcp-recorder (devhelmhq/mcp-recorder): JSON-RPC messages of one MCP session.
 
     {metadata: {recorded_at, server_url, ..},
      interactions: [{type, request, response, response_is_sse, response_status, latency_ms,
