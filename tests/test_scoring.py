@@ -117,11 +117,14 @@ class TestResult:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("t", session(), {}), "trace must be of type Trace"),
-        ((trace(), "s", {}), "session must be of type Session"),
-        ((trace(), session(), [Answer(1.0, "", "j")]), "answers must be of type Mapping"),
-        ((trace(), session(), {"d": 1.0}), "each of the answers must be of type Answer"),
-        ((trace(), session(), {}, {"require_match": False}), "policy must be of type Policy"),
+        (("t", session(), {}), "trace must be of type Trace, as trace_file.read gives them, not str"),
+        ((trace(), "s", {}), "session must be of type Session, as template.resolve.* gives it, not str"),
+        (
+            (trace(), session(), [Answer(1.0, "", "j")]),
+            "answers must be of type Mapping, from the digest .* to its Answer, not list",
+        ),
+        ((trace(), session(), {"d": 1.0}), "each of the answers must be of type Answer, .*, not float"),
+        ((trace(), session(), {}, {"require_match": False}), "policy must be of type Policy, .*, not dict"),
     ],
 )
 def test_what_a_caller_gave_by_mistake_is_told_in_a_line(given: tuple[Any, ...], message: str) -> None:
