@@ -227,6 +227,12 @@ UNEVALUATED: Sequence[Mapping[str, Any]] = [
         "unevaluatedProperties": False,
     },
     {"unevaluatedProperties": {"type": "integer"}},
+    {"unevaluatedProperties": {"type": "null"}},
+    {
+        "$defs": {"x": {"$ref": "#/$defs/y"}, "y": {"properties": {"a": True}}},
+        "$ref": "#/$defs/x",
+        "unevaluatedProperties": False,
+    },
     {
         "$defs": {"x": {"$dynamicAnchor": "x", "properties": {"a": True}}},
         "$dynamicRef": "#x",
