@@ -3,7 +3,7 @@
 Its session logs (`~/.claude/projects/*/*.jsonl`), its `--output-format stream-json`, and dumps of what its
 SDK sends and receives (`{"messages": [{"direction", "message"}]}`): each line or entry has a `type`, and
 `user` and `assistant` have a message of Anthropic's API. https://docs.claude.com/en/docs/claude-code/headless
-and .../agent-sdk. An answer comes in as many lines as it has blocks. What agents that it calls say is internal.
+and .../agent-sdk. An answer comes in as many lines as it has blocks. What agents below it say is internal.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
