@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from abs_replay.channels import parse_upstream
 from abs_replay.errors import RecordingError, UsageError
-from abs_replay.exchange import Exchange, Outcome, Role, header
+from abs_replay.exchange import Exchange, Headers, Outcome, Role, header
 from abs_replay.recorder import Tee
 
 with warnings.catch_warnings():
@@ -453,3 +453,44 @@ def test_who_ended_an_exchange_is_read_from_mitmproxys_message(
     message: str, connected: bool, expected: Outcome
 ) -> None:
     assert outcome(message, connected) is expected
+
+
+def test_what_is_asked_of_the_recorder_reaches_no_upstream_and_is_not_kept() -> None:
+    asked = []
+
+    def control(method: str, path: str, headers: Headers, body: bytes) -> tuple[int, bytes]:
+        asked.append((method, path, header(headers, "x-abs-token"), body))
+        if path == "fault":
+            raise ValueError("not ready")
+        return 201, b'{"marked": true}'
+
+    async def case() -> None:
+        async with upstream(echo) as url, httpx.AsyncClient() as client:
+            made: list[Callable[[], Exchange]] = []
+            declared = parse_upstream(Role.LLM, url + "/v1")
+            async with listening([declared], made.append, control=control) as addresses:
+                base = addresses[declared.channel].removesuffix("/v1")
+                marked = await client.post(
+                    f"{base}/__abs__/mark?x=1", content=b"{}", headers={"x-abs-token": "t"}
+                )
+                assert (marked.status_code, marked.json()) == (201, {"marked": True})
+                fault = await client.get(f"{base}/__abs__/fault")
+                assert (fault.status_code, fault.json()["error"]) == (
+                    500,
+                    "the recorder failed: ValueError('not ready')",
+                )
+                assert (await client.get(f"{base}/__abs__x")).text.startswith("GET /__abs__x ")
+            assert len(made) == 1
+        assert asked == [("POST", "mark?x=1", "t", b"{}"), ("GET", "fault", None, b"")]
+
+    asyncio.run(case())
+
+
+def test_a_listener_that_has_no_control_answers_that_nothing_is_there() -> None:
+    async def case() -> None:
+        async with recording(echo) as proxy, httpx.AsyncClient() as client:
+            answer = await client.get(f"{proxy.base}/__abs__/status")
+            assert (answer.status_code, answer.json()) == (404, {"error": "there is no /__abs__/status here"})
+            assert not proxy.made
+
+    asyncio.run(case())

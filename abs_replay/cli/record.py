@@ -3,6 +3,7 @@
 import asyncio
 import ipaddress
 import os
+import secrets
 import signal
 import time
 import uuid
@@ -11,6 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import click
 
@@ -19,10 +21,12 @@ from abs_replay.cli.listeners import exported, listed
 from abs_replay.cli.recording_log import Log, counted
 from abs_replay.cli.saying import harmless
 from abs_replay.errors import AbsReplayError, UsageError
-from abs_replay.exchange import Channel, Exchange, Recording, Role, Upstream
+from abs_replay.exchange import Channel, Exchange, Headers, Recording, Role, Upstream
 
 if TYPE_CHECKING:
-    from abs_replay.recorder import Summary
+    from abs_replay.proxy import Control
+    from abs_replay.recorder import Recorder, Summary
+    from abs_replay.running import Running
 
 POLL_S = 0.05
 STATUS_S = 0.5
@@ -193,27 +197,54 @@ def _need_mitmproxy() -> None:
 async def _listen(plan: Plan, log: Log) -> "tuple[int, Summary]":
     from abs_replay.proxy import listening
     from abs_replay.recorder import Recorder
+    from abs_replay.running import noted
 
     stop = Stop()
     stop.on_signals()
     recorder: Recorder | None = None
+    token = secrets.token_urlsafe(24)
 
     def keep(made: Callable[[], Exchange]) -> None:
         assert recorder is not None  # no client is served before the listeners are known
         recorder.put(made)
 
+    def control(method: str, path: str, headers: Headers, body: bytes) -> tuple[int, bytes]:
+        assert recorder is not None
+        return _control(recorder, token)(method, path, headers, body)
+
     try:
         async with listening(
-            plan.recording.upstreams, keep, host=plan.host, port=plan.port, max_body=plan.max_body
+            plan.recording.upstreams,
+            keep,
+            host=plan.host,
+            port=plan.port,
+            max_body=plan.max_body,
+            control=control,
         ) as addresses:
             recorder = Recorder(plan.store, plan.recording, say=log.problem, on_kept=log.kept)
-            _show(plan, addresses, log)
-            status = await _run(plan.program, addresses, stop, lambda: log.status(recorder.summary))
+            with noted(plan.store, _running(plan, addresses, token)):
+                _show(plan, addresses, log)
+                status = await _run(plan.program, addresses, stop, lambda: log.status(recorder.summary))
     except BaseException:
         if recorder is not None:
             recorder.close()
         raise
     return status, recorder.close()
+
+
+def _control(recorder: "Recorder", token: str) -> "Control":
+    """What a running recording answers under `/__abs__/` of its listeners."""
+    from abs_replay.proxy import nothing_here
+
+    return nothing_here
+
+
+def _running(plan: Plan, addresses: Mapping[Channel, str], token: str) -> "Running":
+    from abs_replay.running import Running
+
+    first = urlsplit(next(iter(addresses.values())))
+    origin = f"{first.scheme}://{first.netloc}"
+    return Running(plan.recording.id, plan.recording.name, os.getpid(), origin, token)
 
 
 def _show(plan: Plan, addresses: Mapping[Channel, str], log: Log) -> None:

@@ -27,9 +27,10 @@ from mitmproxy.proxy.mode_specs import ProxyMode
 from abs_replay.channels import base_path, local_url
 from abs_replay.errors import RecordingError, UsageError
 from abs_replay.exchange import Channel, Upstream
+from abs_replay.proxy.control import Control, ControlAddon, nothing_here
 from abs_replay.proxy.tap import MAX_BODY, ChannelOf, Keep, Tap, outcome
 
-__all__ = ["MAX_BODY", "ChannelOf", "Keep", "Tap", "listening", "outcome"]
+__all__ = ["MAX_BODY", "ChannelOf", "Control", "Keep", "Tap", "listening", "nothing_here", "outcome"]
 
 SETTLE_S = 0.15  # for the last answers and hang-ups of a program that has just ended
 OPTIONS: dict[str, object] = {
@@ -68,12 +69,12 @@ class UpstreamTls:
 class Engine:
     """mitmproxy's master with the few addons that a reverse proxy needs; the others cost time each hook."""
 
-    def __init__(self, tap: Tap) -> None:
+    def __init__(self, tap: Tap, control: ControlAddon) -> None:
         self.tap = tap
         self._server = proxyserver.Proxyserver()  # type: ignore[no-untyped-call]
         self._master = Master(options.Options(mode=[]))
         others = next_layer.NextLayer(), disable_h2c.DisableH2C(), UpstreamTls()
-        self._master.addons.add(self._server, *others, tap)  # type: ignore[no-untyped-call]
+        self._master.addons.add(self._server, *others, control, tap)  # type: ignore[no-untyped-call]
         trusted = os.environ.get("SSL_CERT_FILE")
         self._master.options.update(**OPTIONS, ssl_verify_upstream_trusted_ca=trusted)  # type: ignore[no-untyped-call]
         self._running = asyncio.create_task(self._master.run())
@@ -106,8 +107,11 @@ async def listening(
     host: str = "127.0.0.1",
     port: int = 0,
     max_body: int = MAX_BODY,
+    control: Control = nothing_here,
 ) -> AsyncIterator[Mapping[Channel, str]]:
     """Listen for every upstream on consecutive ports (0: any free ones); gives each channel's base URL.
+
+    `control` answers what clients ask of a listener under `/__abs__/`, on the loop that carries every stream.
 
     What is still open when this ends is kept as incomplete. Raises `RecordingError` where a port is
     taken, `UsageError` for an upstream that can not be one. One at a time in a process: mitmproxy's
@@ -118,8 +122,15 @@ async def listening(
     ports = range(port, port + len(upstreams)) if port else _free_ports(host, len(upstreams))
     modes = [_mode(upstream, host, number) for upstream, number in zip(upstreams, ports, strict=True)]
     channels = {m.full_spec: upstream.channel for m, upstream in zip(modes, upstreams, strict=True)}
-    tap = Tap(keep, lambda flow: channels[flow.client_conn.proxy_mode.full_spec], max_body, own_host=True)
-    engine = Engine(tap)
+    asked = ControlAddon(control, lambda flow: True)
+    tap = Tap(
+        keep,
+        lambda flow: channels[flow.client_conn.proxy_mode.full_spec],
+        max_body,
+        own_host=True,
+        leave_out=asked.is_control,
+    )
+    engine = Engine(tap, asked)
     try:
         await engine.listen(modes)
         origins = (local_url(host, number) for number in ports)

@@ -84,9 +84,15 @@ class Tap:
     """
 
     def __init__(
-        self, keep: Keep, channel_of: ChannelOf, max_body: int = MAX_BODY, own_host: bool = False
+        self,
+        keep: Keep,
+        channel_of: ChannelOf,
+        max_body: int = MAX_BODY,
+        own_host: bool = False,
+        leave_out: Callable[[http.HTTPFlow], bool] = lambda flow: False,
     ) -> None:
         self._keep, self._channel_of, self.max_body, self._own_host = keep, channel_of, max_body, own_host
+        self._leave_out = leave_out
         self._open: dict[str, Noted] = {}
         self._tls_failed: set[str] = set()
 
@@ -94,6 +100,8 @@ class Tap:
         return len(self._open)
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
+        if self._leave_out(flow):
+            return
         try:
             noted = self._open[flow.id] = Noted(flow, self._channel_of(flow), self.max_body)
             if not _is_short(flow.request):

@@ -18,6 +18,7 @@ import pytest
 
 from abs_replay.channels import without_proxy
 from abs_replay.exchange import Exchange, Outcome
+from abs_replay.running import running
 from abs_replay.store import Store
 
 pytestmark = pytest.mark.processes
@@ -253,3 +254,13 @@ def test_a_proxy_of_the_environment_is_not_asked_for_the_listeners() -> None:
         "NO_PROXY": "a,b,127.0.0.1",
         "no_proxy": "a,b,127.0.0.1",
     }
+
+
+def test_a_running_recording_is_noted_beside_its_store_until_it_ends(upstream: str, store: Path) -> None:
+    with recording(store, "--llm", f"{upstream}/v1") as (process, listeners):
+        (noted,) = running(store)
+        assert (noted.process, noted.url + "/v1") == (process.pid, listeners["llm"])
+        assert len(noted.token) > 20
+        process.send_signal(signal.SIGINT)
+        assert process.wait(15) == 0
+    assert running(store) == ()

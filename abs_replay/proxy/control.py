@@ -1,0 +1,40 @@
+"""What clients ask of the recorder itself, under `/__abs__/` of a listener: no upstream ever hears of it."""
+
+import json
+from collections.abc import Callable
+
+from mitmproxy import http
+
+from abs_replay.exchange import Headers
+from abs_replay.running import CONTROL
+
+type Control = Callable[[str, str, Headers, bytes], tuple[int, bytes]]  # method, path below, headers, body
+type IsOurs = Callable[[http.HTTPFlow], bool]  # meant for the listener, not for what is behind it
+
+
+def nothing_here(method: str, path: str, headers: Headers, body: bytes) -> tuple[int, bytes]:
+    """The control of a listener that nobody gave one."""
+    return 404, json.dumps({"error": f"there is no {CONTROL}{path} here"}).encode()
+
+
+class ControlAddon:
+    """The mitmproxy addon that answers control requests; the tap leaves them out by `is_control`."""
+
+    def __init__(self, control: Control, is_ours: IsOurs) -> None:
+        self._control, self._is_ours = control, is_ours
+
+    def is_control(self, flow: http.HTTPFlow) -> bool:
+        return flow.request.data.path.startswith(CONTROL.encode()) and self._is_ours(flow)
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        if self.is_control(flow):
+            flow.response = self._answer(flow.request)
+
+    def _answer(self, request: http.Request) -> http.Response:
+        path = request.data.path.decode("latin-1").removeprefix(CONTROL)
+        headers = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in request.headers.fields)
+        try:
+            status, body = self._control(request.method, path, headers, request.raw_content or b"")
+        except Exception as fault:  # raised into mitmproxy, it would send the request to the upstream
+            status, body = 500, json.dumps({"error": f"the recorder failed: {fault!r}"}).encode()
+        return http.Response.make(status, body, {"content-type": "application/json"})
