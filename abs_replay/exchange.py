@@ -1,5 +1,7 @@
 """What was seen on the wire: one HTTP request with its response, or its failure.
 
+An exchange that became a WebSocket has the messages that followed, too (RFC 6455).
+
 Bytes are kept as they were sent (after removing HTTP's own chunked framing, before any
 content-encoding is undone); a body knows where each chunk ended and when it came.
 Header names and values are latin-1 text, which maps to bytes without loss (RFC 9110 §5.5).
@@ -104,6 +106,38 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a WebSocket: its fragments joined, what permessage-deflate did to it undone.
+
+    `at_ms` counts from the start of the exchange. `size` is its length, larger than `data` where it was
+    cut. The data of a text message is UTF-8, as far as it was kept.
+    """
+
+    from_client: bool
+    data: bytes
+    is_text: bool
+    at_ms: float
+    size: int | None = None
+
+    @property
+    def cut(self) -> bool:
+        return self.size is not None and self.size > len(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class WebSocket:
+    """What both sides said after the handshake, in the order it passed, and how they parted.
+
+    The close code is 1006 where no close frame came (RFC 6455 §7.1.5); None: nobody has closed yet.
+    """
+
+    messages: tuple[Message, ...] = ()
+    close_code: int | None = None
+    close_reason: str = ""
+    closed_by_client: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Exchange:
     """One request and what became of it; `started_at` is Unix seconds, `ended_ms` counts from it.
 
@@ -119,11 +153,23 @@ class Exchange:
     error: str | None = None
     ended_ms: float | None = None
     redacted: bool = False
+    websocket: WebSocket | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where the conversations of a recording end, in Unix seconds; `name` is what the next are called."""
+
+    at: float
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One run of `abs record`. `session` names the session that its conversations play, if any."""
+    """One run of `abs record`. `session` names the session that its conversations play, if any.
+
+    No conversation goes on over one of the `marks`, which stand in the order of their times.
+    """
 
     id: str
     name: str
@@ -132,6 +178,7 @@ class Recording:
     session: str | None = None
     tags: dict[str, str] = field(default_factory=dict)
     upstreams: tuple[Upstream, ...] = ()
+    marks: tuple[Mark, ...] = ()
 
 
 def header(headers: Headers, name: str) -> str | None:

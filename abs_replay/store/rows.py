@@ -2,7 +2,7 @@
 
 The same rows go into the tables and, as JSON lines, into the spool. Bodies are BLOBs; headers,
 chunk tables (`[[end, at_ms], ..]`), tags and upstreams are JSON text: each column costs a commit
-0.2 ms, and DuckDB's lists count as two.
+0.2 ms, and DuckDB's lists count as two. The messages of a WebSocket are JSON text likewise.
 """
 
 import base64
@@ -23,7 +23,9 @@ from abs_replay.exchange import (
     Response,
     Role,
     Upstream,
+    WebSocket,
 )
+from abs_replay.store.sockets import socket_bytes, socket_of, socket_text
 
 type Row = tuple[Any, ...]
 
@@ -57,6 +59,7 @@ EXCHANGE_COLUMNS = {
     "response_bytes": "BIGINT",
     "response_size": "BIGINT",
     "response_chunks": "VARCHAR",
+    "websocket": "VARCHAR",  # NULL: the exchange became none
 }
 BODIES = ("request_body", "response_body")
 
@@ -79,7 +82,7 @@ def exchange_row(recording_id: str, exchange: Exchange) -> Row:
 
 
 def _exchange_values(recording_id: str, exchange: Exchange) -> dict[str, Any]:
-    request = exchange.request
+    request, response, socket = exchange.request, exchange.response, exchange.websocket
     return {
         "recording": recording_id,
         "id": exchange.id,
@@ -96,29 +99,36 @@ def _exchange_values(recording_id: str, exchange: Exchange) -> dict[str, Any]:
         "target": request.target,
         "request_version": request.http_version,
         "request_headers": _pairs(request.headers),
-        **_body_values("request", request.body),
-        **(_response_values(exchange.response) if exchange.response else {}),
+        **_body_values("request", request.body, socket_bytes(socket, from_client=True)),
+        **(_response_values(response, socket_bytes(socket, from_client=False)) if response else {}),
+        **_socket_values(socket),
     }
 
 
-def _response_values(response: Response) -> dict[str, Any]:
+def _response_values(response: Response, more: int) -> dict[str, Any]:
     return {
         "status": response.status,
         "reason": response.reason,
         "response_version": response.http_version,
         "response_headers": _pairs(response.headers),
         "trailers": _pairs(response.trailers),
-        **_body_values("response", response.body),
+        **_body_values("response", response.body, more),
     }
 
 
-def _body_values(of: str, body: Body) -> dict[str, Any]:
+def _body_values(of: str, body: Body, more: int) -> dict[str, Any]:
+    """A body's columns; `more` is what the same side said in messages."""
     return {
         f"{of}_body": body.data,
-        f"{of}_bytes": len(body.data) if body.size is None else body.size,
+        f"{of}_bytes": (len(body.data) if body.size is None else body.size) + more,
         f"{of}_size": body.size,
         f"{of}_chunks": json.dumps([(chunk.end, chunk.at_ms) for chunk in body.chunks]),
     }
+
+
+def _socket_values(socket: WebSocket | None) -> dict[str, Any]:
+    """Its column; without it there is none, so that digests stay what they were before it came."""
+    return {} if socket is None else {"websocket": socket_text(socket)}
 
 
 def _pairs(headers: Headers) -> str:
@@ -158,6 +168,7 @@ def exchange_of(row: Row) -> Exchange:
         error=values["error"],
         ended_ms=values["ended_ms"],
         redacted=values["redacted"],
+        websocket=None if values["websocket"] is None else socket_of(values["websocket"]),
     )
 
 

@@ -12,6 +12,8 @@ from abs_replay.store.rows import BODIES, EXCHANGE_COLUMNS, RECORDING_COLUMNS
 
 EXCHANGE_TABLES = ("exchanges_kept", "exchanges_recent")
 
+_LATER_EXCHANGES = ("websocket",)
+_FIRST_EXCHANGES = {name: type_ for name, type_ in EXCHANGE_COLUMNS.items() if name not in _LATER_EXCHANGES}
 _FIRST_STEPS = {
     "recording": "VARCHAR",
     "trace": "VARCHAR",
@@ -127,11 +129,12 @@ def _table(name: str, columns: Mapping[str, str], compression: Mapping[str, str]
     return f"CREATE TABLE {name} ({inner})"
 
 
+_VIEW = "CREATE VIEW exchanges AS SELECT * FROM exchanges_kept UNION ALL SELECT * FROM exchanges_recent"
 FIRST = (
     _table("recordings", RECORDING_COLUMNS),
-    _table("exchanges_recent", EXCHANGE_COLUMNS, dict.fromkeys(EXCHANGE_COLUMNS, "uncompressed")),
-    _table("exchanges_kept", EXCHANGE_COLUMNS, dict.fromkeys(BODIES, "zstd")),
-    "CREATE VIEW exchanges AS SELECT * FROM exchanges_kept UNION ALL SELECT * FROM exchanges_recent",
+    _table("exchanges_recent", _FIRST_EXCHANGES, dict.fromkeys(_FIRST_EXCHANGES, "uncompressed")),
+    _table("exchanges_kept", _FIRST_EXCHANGES, dict.fromkeys(BODIES, "zstd")),
+    _VIEW,
     _table("derivations", DERIVATION_COLUMNS),
     _table("traces", _FIRST_TRACES),
     _table("steps", _FIRST_STEPS),
@@ -147,4 +150,10 @@ def _added(table: str, columns: Mapping[str, str]) -> tuple[str, ...]:
 
 
 BROKEN_OFF = _added("runs", _LATER_RUNS)
+WEBSOCKETS = (
+    "DROP VIEW exchanges",
+    "ALTER TABLE exchanges_recent ADD COLUMN websocket VARCHAR USING COMPRESSION uncompressed",
+    "ALTER TABLE exchanges_kept ADD COLUMN websocket VARCHAR USING COMPRESSION zstd",
+    _VIEW,
+)
 BRANCHES = (*_added("steps", _LATER_STEPS), *_added("traces", _LATER_TRACES))

@@ -1,14 +1,17 @@
 """A store of another version is brought up to date, or refused in one line."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from abs_replay.errors import StoreError
-from abs_replay.exchange import Recording
+from abs_replay.exchange import Channel, Exchange, Message, Recording, Request, Response, Role, WebSocket
 from abs_replay.store import Store
 from abs_replay.store.migrations import CURRENT, MIGRATIONS
+from abs_replay.store.rows import exchange_row
+from abs_replay.store.writing import insert
 from abs_replay.trace import Branch, Step, Trace
 
 
@@ -68,3 +71,21 @@ def test_a_store_of_the_first_version_keeps_its_traces_and_takes_new_ones(tmp_pa
     new = Trace("n", (Step(1, "user", "says", retries=1, segment="compacted"),), branch_of=Branch("t", 1))
     store.save_traces("r", (new,), "d", "2")
     assert store.traces() == (new,)
+
+
+def test_a_store_from_before_websockets_keeps_its_exchanges_and_takes_messages(tmp_path: Path) -> None:
+    path = tmp_path / "store.duckdb"
+    old = Exchange("old", Channel(Role.LLM, "llm"), 1.0, Request("GET", "/"), Response(200))
+    socket = WebSocket((Message(True, b"hello", True, 1.5), Message(False, b"\xff", False, 2.5)), 1000)
+    new = replace(old, id="new", started_at=2.0, response=Response(101), websocket=socket)
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE schema_versions (version INTEGER, name VARCHAR)")
+        for migration in MIGRATIONS[:3]:
+            for statement in migration.statements:
+                connection.execute(statement)
+        connection.execute("INSERT INTO schema_versions VALUES (3, 'third')")
+        insert(connection, "exchanges_kept", [exchange_row("r", old)[:-1]])
+    store = Store(path)
+    store.append("r", [new])
+
+    assert store.exchanges("r") == (old, new)

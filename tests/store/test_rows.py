@@ -1,5 +1,6 @@
 """Exchanges and recordings come back from the store as they were, whatever bytes they hold."""
 
+import json
 import string
 from pathlib import Path
 
@@ -12,15 +13,17 @@ from abs_replay.exchange import (
     Channel,
     Chunk,
     Exchange,
+    Message,
     Outcome,
     Recording,
     Request,
     Response,
     Role,
     Upstream,
+    WebSocket,
 )
 from abs_replay.store import Spool, Store
-from abs_replay.store.rows import exchange_line, exchange_row, row_of_line
+from abs_replay.store.rows import EXCHANGE_COLUMNS, exchange_line, exchange_of, exchange_row, row_of_line
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 latin = st.text(st.characters(codec="latin-1"), max_size=20)
@@ -31,6 +34,21 @@ chunks = st.lists(st.builds(Chunk, st.integers(0, 2**40), times), max_size=4).ma
 bodies = st.builds(Body, st.binary(max_size=60), chunks, st.none() | st.integers(0, 2**40))
 requests = st.builds(Request, latin, texts, headers, bodies, texts, texts, texts)
 responses = st.builds(Response, st.integers(100, 999), headers, bodies, latin, texts, headers)
+messages = st.builds(
+    Message,
+    st.booleans(),
+    st.binary(max_size=40) | texts.map(str.encode),
+    st.booleans(),
+    times,
+    st.none() | st.integers(0, 2**40),
+)
+sockets = st.builds(
+    WebSocket,
+    st.lists(messages, max_size=4).map(tuple),
+    st.none() | st.integers(0, 5000),
+    texts,
+    st.none() | st.booleans(),
+)
 exchanges = st.builds(
     Exchange,
     st.text(string.ascii_letters + string.digits + "-", min_size=1, max_size=20),
@@ -42,6 +60,7 @@ exchanges = st.builds(
     st.none() | texts,
     st.none() | times,
     st.booleans(),
+    st.none() | sockets,
 )
 batches = st.lists(exchanges, min_size=20, max_size=40, unique_by=lambda each: each.id)
 recordings = st.builds(
@@ -101,3 +120,27 @@ def test_a_body_of_every_byte_is_kept(tmp_path: Path) -> None:
     store.append("r", [exchange])
 
     assert store.exchanges() == (exchange,)
+
+
+def test_a_line_spooled_before_there_were_websockets_is_read() -> None:
+    exchange = Exchange("e", Channel(Role.LLM, "x"), 1.0, Request("POST", "/", body=Body(b"{}")))
+    line = json.loads(exchange_line(exchange_row("r", exchange)))
+    del line["websocket"]
+
+    assert exchange_of(row_of_line(json.dumps(line))) == exchange
+
+
+def test_the_digest_of_an_exchange_without_websocket_is_the_one_it_had_before_there_were_any() -> None:
+    plain = Exchange("e", Channel(Role.LLM, "x"), 1.0, Request("POST", "/", body=Body(b"{}")))
+
+    assert exchange_row("r", plain)[2] == "7c8b6591c4bc3df30bbdeecbb69b5870bdb923e9b681350795aa9699ff992f95"
+
+
+def test_what_a_side_said_in_messages_counts_to_its_bytes() -> None:
+    said = Message(True, b"abc", True, 1.0), Message(False, b"", True, 2.0, size=9)
+    exchange = Exchange(
+        "e", Channel(Role.LLM, "x"), 1.0, Request("GET", "/"), Response(101), websocket=WebSocket(said)
+    )
+    values = dict(zip(EXCHANGE_COLUMNS, exchange_row("r", exchange), strict=True))
+
+    assert (values["request_bytes"], values["response_bytes"]) == (3, 9)
