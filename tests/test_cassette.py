@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 import string
 from dataclasses import replace
 from typing import Any
@@ -18,12 +19,14 @@ from abs_replay.exchange import (
     Channel,
     Chunk,
     Exchange,
+    Message,
     Outcome,
     Recording,
     Request,
     Response,
     Role,
     Upstream,
+    WebSocket,
 )
 
 LLM = Channel(Role.LLM, "openai")
@@ -102,6 +105,14 @@ RESPONSES = st.builds(
     http_version=TEXTS,
     trailers=HEADERS,
 )
+MESSAGES = st.builds(Message, st.booleans(), DATA, st.booleans(), TIMES, st.none() | st.integers(0, 10**9))
+SOCKETS = st.builds(
+    WebSocket,
+    st.lists(MESSAGES, max_size=4).map(tuple),
+    st.none() | st.integers(0, 5000),
+    TEXTS,
+    st.none() | st.booleans(),
+)
 EXCHANGES = st.builds(
     Exchange,
     id=TEXTS,
@@ -113,6 +124,7 @@ EXCHANGES = st.builds(
     error=st.none() | TEXTS,
     ended_ms=st.none() | TIMES,
     redacted=st.booleans(),
+    websocket=st.none() | SOCKETS,
 )
 RECORDINGS = st.builds(
     Recording,
@@ -268,7 +280,7 @@ def test_a_body_edited_by_hand_keeps_its_one_chunk() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (["abs_cassette"], 2, "c.json: cassette format 2 is newer than 1"),
+        (["abs_cassette"], 3, "c.json: cassette format 3 is newer than 2"),
         (["abs_cassette"], True, "abs_cassette: expected a whole number"),
         (["name"], ..., "c.json: name: missing"),
         (["exchanges"], {}, "exchanges: expected a list"),
@@ -458,3 +470,63 @@ def test_times_that_no_date_can_hold_stay_numbers() -> None:
     text = dumps(Cassette(recording, ()))
     assert (json.loads(text)["started"], json.loads(text)["ended"]) == (-1.5, 1e300)
     assert loads(text).recording == recording
+
+
+# -- WebSockets
+
+
+TOLD = Message(True, b'{"type":"response.create"}', True, 1.0)
+
+
+def with_socket(*messages: Message) -> Cassette:
+    return cassette(replace(exchange(), websocket=WebSocket(messages, 1000, "bye", True)))
+
+
+@settings(max_examples=200)
+@given(SOCKETS)
+def test_any_messages_come_back_as_they_were(socket: WebSocket) -> None:
+    there = cassette(replace(exchange(), websocket=socket))
+
+    assert loads(dumps(there)) == there
+
+
+def test_messages_read_well() -> None:
+    picture = Message(False, b"\x89PNG", False, 3.5)
+    broken = Message(False, "naïve".encode()[:3], True, 4.0, size=6)
+
+    lines = dumps(with_socket(TOLD, picture, broken)).splitlines()
+
+    start = lines.index('      "websocket": {')
+    assert lines[start + 1 : start + 9] == [
+        '        "messages": [',
+        '          {"from": "client", "json": {"type": "response.create"}, "at": 1.0},',
+        '          {"from": "server", "base64": "iVBORw==", "at": 3.5},',
+        '          {"from": "server", "base64": "bmHD", "size": 6, "at": 4.0, "is_text": true}',
+        "        ],",
+        '        "close_code": 1000,',
+        '        "close_reason": "bye",',
+        '        "closed_by": "client"',
+    ]
+
+
+def test_only_a_cassette_with_a_websocket_is_of_the_second_format() -> None:
+    assert json.loads(dumps(with_socket()))["abs_cassette"] == 2
+    assert json.loads(dumps(cassette(exchange())))["abs_cassette"] == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ({"from": "me", "text": ""}, "websocket.messages[0].from: expected client or server"),
+        ({"from": "client"}, "websocket.messages[0]: expected exactly one of json, events, text, base64"),
+        ({"from": "client", "text": "ab", "chunks": "1@2 1@3"}, "a message comes at one time: expected `at`"),
+        ([], "websocket.messages[0]: expected an object"),
+        ({"from": "client", "text": "", "mask": 1}, "mask: unknown key; known are"),
+    ],
+)
+def test_a_wrong_message_is_refused_with_its_place(message: Any, said: str) -> None:
+    document = json.loads(dumps(with_socket()))
+    document["exchanges"][0]["websocket"]["messages"] = [message]
+
+    with pytest.raises(CassetteError, match=re.escape(said)):
+        loads(json.dumps(document))

@@ -5,7 +5,8 @@
      "exchanges": [{"id", "channel", "started", "request": {..}, "response": {..}, "outcome", ..}]}
 
 `loads(dumps(cassette)) == cassette`, and `dumps(loads(text)) == text` for a text that `dumps` wrote.
-What has its usual value is left out. A text that can not be read is a `CassetteError` with its path.
+What has its usual value is left out. Only a cassette with a WebSocket is of format 2: whoever knows none
+refuses it, and reads the others. A text that can not be read is a `CassetteError` with its path.
 """
 
 import gc
@@ -13,7 +14,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from abs_replay.cassette.bodies import BadBody, body_document, read_body
@@ -30,7 +30,9 @@ from abs_replay.cassette.document import (
     time,
     time_text,
 )
+from abs_replay.cassette.headers import header_lines, read_headers
 from abs_replay.cassette.layout import lay_out, one_line
+from abs_replay.cassette.sockets import read_socket, socket_document
 from abs_replay.errors import CassetteError
 from abs_replay.exchange import (
     Body,
@@ -46,7 +48,7 @@ from abs_replay.exchange import (
 )
 from abs_replay.json_styles import parse
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def dumps(cassette: Cassette) -> str:
     recording = cassette.recording
     return lay_out(
         {
-            "abs_cassette": FORMAT,
+            "abs_cassette": FORMAT if any(each.websocket for each in cassette.exchanges) else 1,
             "name": recording.name,
             **_said(session=recording.session, tags=recording.tags or None),
             "id": recording.id,
@@ -90,6 +92,7 @@ def _exchange_document(exchange: Exchange) -> Document:
         **_said(response=None if exchange.response is None else _response_document(exchange.response)),
         **({} if exchange.outcome is Outcome.COMPLETE else {"outcome": exchange.outcome.value}),
         **_said(error=exchange.error, ended_ms=exchange.ended_ms, redacted=exchange.redacted or None),
+        **_said(websocket=None if exchange.websocket is None else socket_document(exchange.websocket)),
     }
 
 
@@ -107,7 +110,7 @@ def _response_document(response: Response) -> Document:
         "status": response.status,
         **_unusual(response, reason="", http_version="HTTP/1.1"),
         **_message_document(response.headers, response.body),
-        **({"trailers": _header_lines(response.trailers)} if response.trailers else {}),
+        **({"trailers": header_lines(response.trailers)} if response.trailers else {}),
     }
 
 
@@ -116,12 +119,8 @@ def _unusual(message: Request | Response, **usual: str) -> Document:
 
 
 def _message_document(headers: Headers, body: Body) -> Document:
-    shown = {"headers": _header_lines(headers)} if headers else {}
+    shown = {"headers": header_lines(headers)} if headers else {}
     return shown if body == Body() else {**shown, "body": body_document(body)}
-
-
-def _header_lines(headers: Headers) -> list[str | list[str]]:
-    return [[name, value] if ": " in name else f"{name}: {value}" for name, value in headers]
 
 
 # -- reading
@@ -172,7 +171,18 @@ _CASSETTE_KEYS = frozenset(
     ("abs_cassette", "name", "session", "tags", "id", "started", "ended", "channels", "exchanges")
 )
 _EXCHANGE_KEYS = frozenset(
-    ("id", "channel", "started", "request", "response", "outcome", "error", "ended_ms", "redacted")
+    (
+        "id",
+        "channel",
+        "started",
+        "request",
+        "response",
+        "outcome",
+        "error",
+        "ended_ms",
+        "redacted",
+        "websocket",
+    )
 )
 _REQUEST_KEYS = frozenset(("method", "target", "scheme", "host", "http_version", "headers", "body"))
 _RESPONSE_KEYS = frozenset(("status", "reason", "http_version", "headers", "body", "trailers"))
@@ -211,7 +221,7 @@ def _read_exchange(document: Any, where: str) -> Exchange:
     outcome = take(document, "outcome", str, where, "complete")
     if outcome not in Outcome:
         raise Wrong(where, f"expected one of {', '.join(Outcome)}", "outcome")
-    response = maybe(document, "response", dict, where)
+    response, socket = (maybe(document, key, dict, where) for key in ("response", "websocket"))
     return Exchange(
         id=take(document, "id", str, where),
         channel=_channel(take(document, "channel", str, where), f"{where}.channel"),
@@ -222,6 +232,7 @@ def _read_exchange(document: Any, where: str) -> Exchange:
         error=maybe(document, "error", str, where),
         ended_ms=number(document, "ended_ms", where, None),
         redacted=take(document, "redacted", bool, where, False),
+        websocket=None if socket is None else read_socket(socket, f"{where}.websocket"),
     )
 
 
@@ -230,7 +241,7 @@ def _read_request(document: Document, where: str) -> Request:
     return Request(
         method=take(document, "method", str, where),
         target=take(document, "target", str, where),
-        headers=_read_headers(document, "headers", where),
+        headers=read_headers(document, "headers", where),
         body=_read_body(document, where),
         http_version=take(document, "http_version", str, where, "HTTP/1.1"),
         scheme=take(document, "scheme", str, where, "http"),
@@ -245,40 +256,12 @@ def _read_response(document: Document, where: str) -> Response:
         raise Wrong(where, "expected three digits (RFC 9110 §15)", "status")
     return Response(
         status=status,
-        headers=_read_headers(document, "headers", where),
+        headers=read_headers(document, "headers", where),
         body=_read_body(document, where),
         reason=take(document, "reason", str, where, ""),
         http_version=take(document, "http_version", str, where, "HTTP/1.1"),
-        trailers=_read_headers(document, "trailers", where),
+        trailers=read_headers(document, "trailers", where),
     )
-
-
-def _read_headers(document: Document, key: str, where: str) -> Headers:
-    lines = take(document, key, list, where, [])
-    return tuple(_header(line, f"{where}.{key}[{number}]") for number, line in enumerate(lines))
-
-
-def _header(line: Any, where: str) -> tuple[str, str]:
-    try:
-        return _header_line(line) if type(line) is str else _header_pair(*line)
-    except (TypeError, ValueError):
-        raise Wrong(where, 'expected "name: value", in latin-1 (RFC 9110 §5.5)') from None
-
-
-# The same lines come again and again: a cassette of 1,000 exchanges has a few dozen.
-@lru_cache(maxsize=4096)
-def _header_line(line: str) -> tuple[str, str]:
-    name, colon, value = line.partition(": ") if ": " in line else line.partition(":")
-    if not colon:
-        raise ValueError("no colon")
-    return _header_pair(name, value)
-
-
-def _header_pair(name: Any, value: Any) -> tuple[str, str]:
-    if not isinstance(name, str) or not isinstance(value, str):
-        raise TypeError("no text")
-    (name + value).encode("latin-1")
-    return name, value
 
 
 def _read_body(document: Document, where: str) -> Body:
