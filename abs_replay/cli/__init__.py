@@ -8,6 +8,10 @@ import click
 # One line a command: its module (which holds `command`), and what `abs --help` says of it.
 COMMANDS = {
     "record": ("abs_replay.cli.record", "Record what an agent, its model and its tools say."),
+    "shim": (
+        "abs_replay.cli.shim",
+        "Stand in for an MCP server of standard input and output, and record it.",
+    ),
     "ls": ("abs_replay.cli.ls", "List recordings, exchanges, traces or gradings."),
     "show": ("abs_replay.cli.show", "Show a recording, a trace, an exchange or a grading."),
     "import": ("abs_replay.cli.import_", "Take recordings of other tools into the store."),
