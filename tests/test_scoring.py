@@ -18,6 +18,7 @@ from abs_replay.judgement import Answer
 from abs_replay.predicates import structured
 from abs_replay.scoring import Policy, evaluate, settle
 from abs_replay.spec.rules import (
+    AnyRule,
     Contains,
     Count,
     Eventually,
@@ -40,7 +41,7 @@ from abs_replay.trace import Step, Trace
 from abs_replay.verdicts import BehaviorResult, Result, Status, StepStatus, Verdict
 
 
-def session(*behaviors: Mapping[str, Any], chain: tuple[Rule, ...] = ()) -> Session:
+def session(*behaviors: Mapping[str, Any], chain: tuple[AnyRule, ...] = ()) -> Session:
     built = []
     for index, fields in enumerate(behaviors):
         at = f"behaviors[{index}]"
@@ -245,7 +246,7 @@ ARGUMENTS = st.dictionaries(TEXTS, VALUES, max_size=3)
 
 
 def spoken(actor: str, action: str, content: Json) -> dict[str, Any]:
-    rules: list[Rule] = [ExactMatch(type="exact_match", value=content)]
+    rules: list[AnyRule] = [ExactMatch(type="exact_match", value=content)]
     rules.append(Schema.model_validate({"type": "schema", "schema": {"const": structured(content)}}))
     if isinstance(content, str):
         rules += [holds(content), Regex(type="regex", pattern=f"^{re.escape(content)}$")]
@@ -294,7 +295,7 @@ def test_a_session_played_as_written_passes(script: list[dict[str, Any]]) -> Non
     script = [fields if n == 0 else {**fields, "capture": {}} for n, fields in enumerate(script)]
     as_written = [Selector(actor=fields["actor"], action=fields["action"]) for fields in script]
     first, last = as_written[0], as_written[-1]
-    chain: list[Rule] = [
+    chain: list[AnyRule] = [
         Sequence(type="sequence", order=tuple(as_written)),
         Count(type="count", match=first, min=1, max=len(script)),
         Eventually(type="eventually", match=last),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from abs_replay.alignment import Alignment
 from abs_replay.alignment.compatibility import is_execution, is_tool_response
 from abs_replay.spec import references
-from abs_replay.spec.rules import Expected, Rule, VariableConsistency
+from abs_replay.spec.rules import AnyRule, Expected, VariableConsistency
 from abs_replay.spec.session import Behavior, Evaluation, Session
 from abs_replay.verdicts import Status, StepStatus, Verdict
 
@@ -22,7 +22,7 @@ class Blocked:
     variables: dict[str, str] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
 
-    def by(self, rule: Rule) -> str | None:
+    def by(self, rule: AnyRule) -> str | None:
         """Give the place that keeps a session evaluation from meaning anything."""
         if isinstance(rule, VariableConsistency):
             return self.variables.get(rule.variable)

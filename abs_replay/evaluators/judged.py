@@ -22,7 +22,7 @@ from abs_replay.evaluators.context import Context, failed, observed_in, verdict
 from abs_replay.exact_json import Json
 from abs_replay.judgement import Answer, Question, digest_of
 from abs_replay.predicates import Undecided
-from abs_replay.spec.rules import Custom, Rule
+from abs_replay.spec.rules import AnyRule, Custom
 from abs_replay.spec.session import Evaluation
 from abs_replay.verdicts import Status, StepStatus, Verdict
 
@@ -74,7 +74,7 @@ def _answered(evaluation: Evaluation, answer: Answer, seqs: tuple[int, ...]) -> 
     )
 
 
-def _threshold(rule: Rule) -> float:
+def _threshold(rule: AnyRule) -> float:
     return THRESHOLD if rule.threshold is None else rule.threshold
 
 
@@ -110,7 +110,7 @@ def _described(seen: Seen) -> dict[str, Json]:
 # -- inputs --
 
 
-def input_of(name: str, rule: Rule, context: Context) -> Json:
+def input_of(name: str, rule: AnyRule, context: Context) -> Json:
     """Follow a reference to what was observed; anything that is none is the author's own text."""
     written: str = getattr(rule, name)
     if written == "self":

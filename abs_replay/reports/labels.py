@@ -10,7 +10,7 @@ from dataclasses import replace
 from abs_replay import exact_json
 from abs_replay.exact_json import Json
 from abs_replay.spec import rules
-from abs_replay.spec.rules import Rule, Selector
+from abs_replay.spec.rules import AnyRule, Selector
 from abs_replay.spec.session import Evaluation, Session
 from abs_replay.trace import Step, Trace
 from abs_replay.verdicts import BehaviorResult, Run, Verdict
@@ -73,7 +73,7 @@ def _named(verdicts: Sequence[Verdict], words: Words) -> tuple[Verdict, ...]:
     )
 
 
-def label(rule: Rule) -> str:
+def label(rule: AnyRule) -> str:
     """Say what a rule asks for, in one line."""
     written = WORDS.get(type(rule))
     return written(rule) if written else rule.type
@@ -132,7 +132,7 @@ def _expected(rule: rules.Expected) -> str:
     return f"expected: {rule.behavior}" + (f" after {selector(rule.after)}" if rule.after else "")
 
 
-WORDS: dict[type[Rule], Callable[..., str]] = {
+WORDS: dict[type[AnyRule], Callable[..., str]] = {
     rules.ExactMatch: lambda rule: f"exact_match {quoted(rule.value)}",
     rules.Contains: _contains,
     rules.Regex: lambda rule: f"regex /{rule.pattern}/",

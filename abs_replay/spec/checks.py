@@ -168,7 +168,7 @@ class Checks:
         self,
         path: Path,
         value: Json,
-        level: Mapping[str, type[rules.Rule]],
+        level: Mapping[str, type[rules.AnyRule]],
         behavior: Mapping[str, Json] | None = None,
         *,
         composed: bool = False,
@@ -188,7 +188,9 @@ class Checks:
                     (*here, "evaluations"), raw.get("evaluations"), level, behavior, composed=True
                 )
 
-    def _model(self, path: Path, raw: Json, level: Mapping[str, type[rules.Rule]]) -> type[rules.Rule] | None:
+    def _model(
+        self, path: Path, raw: Json, level: Mapping[str, type[rules.AnyRule]]
+    ) -> type[rules.AnyRule] | None:
         if not isinstance(raw, Mapping):
             self._report.problem(path, "an evaluation must be a mapping")
             return None
@@ -205,7 +207,7 @@ class Checks:
             return level[kind]
         return None
 
-    def _rule(self, path: Path, raw: Mapping[str, Json], model: type[rules.Rule]) -> None:
+    def _rule(self, path: Path, raw: Mapping[str, Json], model: type[rules.AnyRule]) -> None:
         if not issubclass(model, rules.Custom):
             self._unknown(raw, path, rule_checks.keys(model))
         for place, selector in rule_checks.selectors(raw, model):
@@ -215,7 +217,7 @@ class Checks:
             self._report.problem((*path, *place), message)
 
     def _without_effect(
-        self, path: Path, raw: Mapping[str, Json], model: type[rules.Rule], unblocking: bool
+        self, path: Path, raw: Mapping[str, Json], model: type[rules.AnyRule], unblocking: bool
     ) -> None:
         if raw.get("blocking") and unblocking:
             self._report.warning((*path, "blocking"), "blocking has an effect on step evaluations only")

@@ -31,7 +31,7 @@ def build(
     )
 
 
-def _rule(fields: Mapping[str, Any], adapters: Collection[str]) -> tuple[rules.Rule, str | None]:
+def _rule(fields: Mapping[str, Any], adapters: Collection[str]) -> tuple[rules.AnyRule, str | None]:
     """What a check says of values known only at run makes the rule invalid, not the document (V2)."""
     model = rule_checks.TYPES[fields["type"]]
     problems = list(rule_checks.problems(fields, model, rule_checks.at_run, adapters))

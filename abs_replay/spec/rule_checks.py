@@ -7,12 +7,8 @@ The same checks run twice: at load, where a value that holds a reference is pass
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cache
 from types import NoneType
-from typing import Any, get_args
-
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING, Any, get_args
 
 from abs_replay import plugins
 from abs_replay.exact_json import Json, Number
@@ -20,6 +16,9 @@ from abs_replay.spec import expressions, references, rules, schema_checks
 from abs_replay.spec.places import Path, meant, nearest
 from abs_replay.spec.rule_types import BUILT_IN, RuleTypes, by_type
 from abs_replay.trace import ACTORS
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 type Pending = Callable[[Json], bool]
 type Found = Iterator[tuple[Path, str]]
@@ -58,12 +57,12 @@ def at_run(_: Json) -> bool:
     return False
 
 
-def keys(model: type[rules.Rule]) -> tuple[str, ...]:
+def keys(model: type[rules.AnyRule]) -> tuple[str, ...]:
     """The keys that an evaluation of this model may have, as authors write them."""
     return tuple(field.alias or name for name, field in model.model_fields.items())
 
 
-def known(raw: Mapping[str, Json], model: type[rules.Rule]) -> dict[str, Any]:
+def known(raw: Mapping[str, Json], model: type[rules.AnyRule]) -> dict[str, Any]:
     """The fields that the model reads: without `x-` keys and those it does not know."""
     if issubclass(model, rules.Custom):
         return {key: value for key, value in raw.items() if not key.startswith("x-")}
@@ -79,7 +78,7 @@ def _known_in(key: str, value: Json) -> Json:
     return value
 
 
-def model_data(fields: Mapping[str, Any], model: type[rules.Rule]) -> dict[str, Any]:
+def model_data(fields: Mapping[str, Any], model: type[rules.AnyRule]) -> dict[str, Any]:
     """Exact numbers as the models want them: 0.70 as a float, 3.0 as a whole number."""
     kinds = _kinds(model)
     return {key: _inexact(value, kinds[key]) if key in kinds else value for key, value in fields.items()}
@@ -96,19 +95,18 @@ def _inexact(value: Any, kinds: tuple[Any, ...]) -> Any:
     return int(value) if whole else value
 
 
-def is_text(model: type[rules.Rule], key: str) -> bool:
+def is_text(model: type[rules.AnyRule], key: str) -> bool:
     """Say whether the model wants text under a key, and nothing else."""
     return set(_kinds(model).get(key, ())) <= {str, NoneType} and key in keys(model)
 
 
-@cache
-def _kinds(model: type[rules.Rule]) -> dict[str, tuple[Any, ...]]:
+def _kinds(model: type[rules.AnyRule]) -> dict[str, tuple[Any, ...]]:
     fields = ((field.alias or name, field.annotation) for name, field in model.model_fields.items())
     return {key: get_args(annotation) or (annotation,) for key, annotation in fields}
 
 
 def problems(
-    fields: Mapping[str, Any], model: type[rules.Rule], pending: Pending, adapters: Collection[str]
+    fields: Mapping[str, Any], model: type[rules.AnyRule], pending: Pending, adapters: Collection[str]
 ) -> Found:
     """Give what is wrong with an evaluation's known fields, by path inside it."""
     broken = dict(_model_problems(fields, model, pending))
@@ -119,7 +117,7 @@ def problems(
 
 
 def _meanings(
-    fields: Mapping[str, Any], model: type[rules.Rule], pending: Pending, adapters: Collection[str]
+    fields: Mapping[str, Any], model: type[rules.AnyRule], pending: Pending, adapters: Collection[str]
 ) -> Found:
     if not issubclass(model, rules.Custom):
         yield from _excluding(fields)
@@ -142,7 +140,7 @@ def _meanings(
     yield from _when_problems(fields.get("when"))
 
 
-def _model_problems(fields: Mapping[str, Any], model: type[rules.Rule], pending: Pending) -> Found:
+def _model_problems(fields: Mapping[str, Any], model: type[rules.AnyRule], pending: Pending) -> Found:
     nulls = [key for key, value in fields.items() if value is None and key in keys(model)]
     blank = [key for key in nulls if key not in ("value", "schema")]
     for key in blank:
@@ -151,20 +149,28 @@ def _model_problems(fields: Mapping[str, Any], model: type[rules.Rule], pending:
     try:
         with plugins.foreign():
             model.model_validate(data)
-    except ValidationError as error:
-        for found in error.errors(include_url=False, include_context=True):
-            path = tuple(found["loc"])
-            if found["type"] == "missing" and path[-1] not in fields:
-                yield path[:-1], f"`{path[-1]}` is missing"
-            elif not pending(found["input"]) and found["type"] != "missing":
-                yield path, message(found)
-    except Exception as trouble:  # a validator of another package
+    except Exception as trouble:
+        yield from _said(trouble, fields, pending)
+
+
+def _said(trouble: Exception, fields: Mapping[str, Any], pending: Pending) -> Found:
+    """Give what a model found wrong; a validator of another package may raise anything."""
+    from pydantic import ValidationError
+
+    if not isinstance(trouble, ValidationError):
         if fields["type"] in BUILT_IN:
-            raise
+            raise trouble
         yield (), f"can not be checked: the evaluator's model raised {plugins.told(trouble)}"
+        return
+    for found in trouble.errors(include_url=False, include_context=True):
+        path = tuple(found["loc"])
+        if found["type"] == "missing" and path[-1] not in fields:
+            yield path[:-1], f"`{path[-1]}` is missing"
+        elif not pending(found["input"]) and found["type"] != "missing":
+            yield path, message(found)
 
 
-def message(found: ErrorDetails) -> str:
+def message(found: "ErrorDetails") -> str:
     """Say what a model found wrong, in an author's words."""
     limits = found.get("ctx", {})
     match found["type"]:
@@ -195,7 +201,7 @@ def _excluding(fields: Mapping[str, Any]) -> Found:
 
 
 def selectors(
-    fields: Mapping[str, Json], model: type[rules.Rule]
+    fields: Mapping[str, Json], model: type[rules.AnyRule]
 ) -> Iterator[tuple[Path, Mapping[str, Json]]]:
     """The selectors of an evaluation with their paths; those of a `custom` one are its own keys."""
     places: list[tuple[Path, Json]] = [

@@ -16,10 +16,10 @@ class InstalledRule(Protocol):
     behaviors), "session", or "any".
     """
 
-    rule: type[rules.Rule]
+    rule: "type[rules.Rule]"
 
 
-def by_type(*groups: tuple[type[rules.Rule], ...]) -> dict[str, type[rules.Rule]]:
+def by_type(*groups: tuple[type[rules.AnyRule], ...]) -> dict[str, type[rules.AnyRule]]:
     """The models by the types that they declare."""
     models = [model for group in groups for model in group]
     return {name: model for model in models for name in get_args(model.model_fields["type"].annotation)}
@@ -28,23 +28,23 @@ def by_type(*groups: tuple[type[rules.Rule], ...]) -> dict[str, type[rules.Rule]
 BUILT_IN = by_type(rules.STEP_RULES, rules.SESSION_RULES, rules.ANY_LEVEL)
 
 
-class RuleTypes(Mapping[str, type[rules.Rule]]):
+class RuleTypes(Mapping[str, type[rules.AnyRule]]):
     """Models by type at a level; packages are looked at only for a type that is not built in.
 
     Iteration names what packages have at any level, since it loads none of them.
     """
 
-    def __init__(self, built_in: Mapping[str, type[rules.Rule]], level: Level) -> None:
+    def __init__(self, built_in: Mapping[str, type[rules.AnyRule]], level: Level) -> None:
         self._built_in = built_in
         self._level = level
 
-    def __getitem__(self, name: str) -> type[rules.Rule]:
+    def __getitem__(self, name: str) -> type[rules.AnyRule]:
         if name in self._built_in:
             return self._built_in[name]
         found = None if name in BUILT_IN else installed(name)
         if found is None or not self._here(level_of(name, found)):
             raise KeyError(name)
-        model: type[rules.Rule] = found.rule
+        model: type[rules.AnyRule] = found.rule
         return model
 
     def __iter__(self) -> Iterator[str]:

@@ -2,20 +2,34 @@
 
 The models are the document format: the loader validates with them and the evaluators read
 them. They hold values after references were resolved. A key that begins with `x-` is dropped
-by the loader before validation. A model is built when first used (`defer_build`): a document needs few.
+by the loader before validation.
+
+`Rule`, which evaluators of installed packages derive theirs from, is a model of pydantic: it is loaded
+when somebody asks for it.
 """
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from abs_replay.spec.models import Model, declared
+
+if TYPE_CHECKING:
+    from abs_replay.spec.installed_rule import Rule as Rule
+
+type AnyRule = BuiltIn | Rule
 
 
-class Selector(BaseModel):
+def __getattr__(name: str) -> Any:
+    if name != "Rule":
+        raise AttributeError(name)
+    from abs_replay.spec import installed_rule
+
+    return installed_rule.Rule
+
+
+class Selector(Model):
     """Picks steps by equality of each present field (SEMANTICS C1)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     actor: str | None = None
     action: str | None = None
@@ -28,16 +42,12 @@ class Selector(BaseModel):
         return f'{words} "{self.target}"' if self.target else words
 
 
-class Rule(BaseModel):
+class BuiltIn(Model):
     """What every evaluation may carry besides its own fields."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True, defer_build=True
-    )
 
     type: str
     blocking: bool = False
-    threshold: float | None = Field(default=None, ge=0, le=1)
+    threshold: float | None = declared(default=None, ge=0, le=1)
     adapter: str | None = None
     when: str | None = None
     reason: str | None = None
@@ -45,36 +55,36 @@ class Rule(BaseModel):
     prompt: str | None = None
 
 
-class ExactMatch(Rule):
+class ExactMatch(BuiltIn):
     type: Literal["exact_match"]
     value: Any
 
 
-class Contains(Rule):
+class Contains(BuiltIn):
     type: Literal["contains"]
-    value: str = Field(min_length=1)
+    value: str = declared(min_length=1)
     case_sensitive: bool = False
 
 
-class Regex(Rule):
+class Regex(BuiltIn):
     type: Literal["regex"]
     pattern: str
 
 
-class Schema(Rule):
+class Schema(BuiltIn):
     type: Literal["schema"]
-    schema_: Any = Field(alias="schema")
+    schema_: Any = declared(alias="schema")
 
 
-class ToolCall(Rule):
+class ToolCall(BuiltIn):
     type: Literal["tool_call"]
     target: str | None = None
-    with_: dict[str, Any] | None = Field(default=None, alias="with")
+    with_: dict[str, Any] | None = declared(default=None, alias="with")
     with_only: dict[str, Any] | None = None
     ordered: bool = True
 
 
-class Judged(Rule):
+class Judged(BuiltIn):
     """A rule that a judge decides: `llm_judge` and the dimensions."""
 
     type: Literal[
@@ -94,11 +104,11 @@ class Judged(Rule):
     response: str | None = None
 
 
-class TextMetric(Rule):
+class TextMetric(BuiltIn):
     """How far a text overlaps with `ground_truth`; `variant` and `metric` are those of the tables below."""
 
     type: Literal["f1", "bleu", "rouge"]
-    ground_truth: str = Field(min_length=1)
+    ground_truth: str = declared(min_length=1)
     response: str | None = None
     variant: str | None = None
     metric: str | None = None
@@ -113,64 +123,62 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
 METRICS: Mapping[str, tuple[str, ...]] = {"f1": _PARTS, "bleu": (), "rouge": _PARTS}
 
 
-class Custom(Rule):
+class Custom(BuiltIn, is_open=True):
     """An evaluator of the author's own; every further key is its business."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True, defer_build=True)
 
     type: Literal["custom"]
     id: str
 
 
-class Sequence(Rule):
+class Sequence(BuiltIn):
     type: Literal["sequence"]
-    order: tuple[Selector, ...] = Field(min_length=1, strict=False)
+    order: tuple[Selector, ...] = declared(min_length=1)
 
 
-class Eventually(Rule):
+class Eventually(BuiltIn):
     type: Literal["eventually"]
     match: Selector
 
 
-class Never(Rule):
+class Never(BuiltIn):
     type: Literal["never"]
     match: Selector
 
 
-class Count(Rule):
+class Count(BuiltIn):
     type: Literal["count"]
     match: Selector
-    min: int | None = Field(default=None, ge=0)
-    max: int | None = Field(default=None, ge=0)
+    min: int | None = declared(default=None, ge=0)
+    max: int | None = declared(default=None, ge=0)
 
 
-class Within(Rule):
+class Within(BuiltIn):
     type: Literal["within"]
     after: Selector
     match: Selector
-    max_steps: int = Field(ge=1)
+    max_steps: int = declared(ge=1)
     every: bool = False
 
 
-class VariableConsistency(Rule):
+class VariableConsistency(BuiltIn):
     type: Literal["variable_consistency"]
     variable: str
 
 
-class Expected(Rule):
+class Expected(BuiltIn):
     type: Literal["expected"]
     behavior: str
     after: Selector | None = None
 
 
-class Composition(Rule):
+class Composition(BuiltIn):
     """`evaluations` are checked one by one; the evaluator meets them as `Evaluation.parts`."""
 
     type: Literal["all_of", "any_of", "none_of"]
-    evaluations: tuple[Any, ...] = Field(min_length=1, strict=False)
+    evaluations: tuple[Any, ...] = declared(min_length=1)
 
 
-STEP_RULES: tuple[type[Rule], ...] = (
+STEP_RULES: tuple[type[BuiltIn], ...] = (
     ExactMatch,
     Contains,
     Regex,
@@ -180,7 +188,7 @@ STEP_RULES: tuple[type[Rule], ...] = (
     TextMetric,
     Custom,
 )
-SESSION_RULES: tuple[type[Rule], ...] = (
+SESSION_RULES: tuple[type[BuiltIn], ...] = (
     Sequence,
     Eventually,
     Never,
@@ -191,13 +199,11 @@ SESSION_RULES: tuple[type[Rule], ...] = (
     Judged,
     Custom,
 )
-ANY_LEVEL: tuple[type[Rule], ...] = (Composition,)
+ANY_LEVEL: tuple[type[BuiltIn], ...] = (Composition,)
 
 
-class MatchesWhen(BaseModel):
+class MatchesWhen(Model):
     """Replaces the comparison of action and content for an assistant behavior (SEMANTICS A7)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     type: Literal["contains", "regex", "llm_judge"]
     value: str | None = None

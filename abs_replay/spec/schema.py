@@ -140,7 +140,7 @@ def _evaluations(level: str, types: RuleTypes) -> dict[str, Schema]:
     return {f"{level}_evaluation": by_type, **definitions}
 
 
-def _rule(definition: str, name: str, model: type[rules.Rule], level: str) -> dict[str, Schema]:
+def _rule(definition: str, name: str, model: type[rules.AnyRule], level: str) -> dict[str, Schema]:
     """The definition of one type, and those of the models inside it (`TYPE.MODEL`)."""
     made = model.model_json_schema(by_alias=True, ref_template=f"#/$defs/{name}.{{model}}")
     properties = {key: _field(key, field) for key, field in made["properties"].items()}

@@ -15,7 +15,7 @@ _HEAD = """# Every key of an ABS document
 Made by `abs schema --format markdown`. A key that begins with `x-` is yours, anywhere. Where a number, a
 boolean or a mapping is wanted, a reference (`{{order.id}}`) may stand.
 """
-_COMMON = tuple(rules.Rule.model_fields)
+_COMMON = tuple(rules.BuiltIn.model_fields)
 
 
 def page(schema: Schema) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from abs_replay.exact_json import Json
-from abs_replay.spec.rules import MatchesWhen, Rule
+from abs_replay.spec.rules import AnyRule, MatchesWhen
 
 
 class Unset(Enum):
@@ -39,7 +39,7 @@ class Evaluation:
     """
 
     at: str
-    rule: Rule
+    rule: AnyRule
     when: Condition | None = None
     parts: tuple["Evaluation", ...] = ()
     references: frozenset[str] = frozenset()

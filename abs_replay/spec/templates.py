@@ -12,7 +12,7 @@ from abs_replay.exact_json import Json
 from abs_replay.spec.places import Path
 from abs_replay.spec.rule_checks import SELECTORS, TYPES, is_text
 from abs_replay.spec.rule_types import BUILT_IN
-from abs_replay.spec.rules import Rule
+from abs_replay.spec.rules import AnyRule
 from abs_replay.spec.schema_checks import VALUES
 
 
@@ -83,7 +83,7 @@ def evaluation(fields: Mapping[str, Json], visit: Visit, path: Path = ()) -> dic
     return result
 
 
-def _own_keys(kind: Json) -> type[Rule] | None:
+def _own_keys(kind: Json) -> type[AnyRule] | None:
     """The model of a type whose keys are none of the format's: `custom`, or an installed package's."""
     model = TYPES.get(kind) if isinstance(kind, str) else None
     return model if kind == "custom" or kind not in tuple(BUILT_IN) else None

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from abs_replay.evaluators import EVALUATORS
 from abs_replay.scoring import evaluate
-from abs_replay.spec.rules import Count, Eventually, Never, Rule, Selector, Sequence, Within
+from abs_replay.spec.rules import AnyRule, Count, Eventually, Never, Selector, Sequence, Within
 from abs_replay.spec.session import Behavior, Evaluation, Session
 from abs_replay.trace import Step, Trace
 from abs_replay.verdicts import Verdict
@@ -33,7 +33,7 @@ SELECTORS = st.builds(
 ) | st.builds(Selector, actor=st.sampled_from(["user", "assistant", "system"]))
 
 
-def status(rule: Rule, steps: list[dict[str, Any]]) -> str:
+def status(rule: AnyRule, steps: list[dict[str, Any]]) -> str:
     session = Session("s", (Behavior("b", "human", "says", optional=True),), (Evaluation("e", rule),))
     trace = Trace("t", tuple(Step(seq=n, **step) for n, step in enumerate(steps, 1)))
     (verdict,) = evaluate(trace, session, {}).chain_evaluations
