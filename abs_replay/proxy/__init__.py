@@ -29,6 +29,7 @@ from abs_replay.errors import RecordingError, UsageError
 from abs_replay.exchange import Channel, Upstream
 from abs_replay.proxy.control import Control, ControlAddon, nothing_here
 from abs_replay.proxy.tap import MAX_BODY, ChannelOf, Keep, Tap, outcome
+from abs_replay.proxy.websocket import install
 
 __all__ = ["MAX_BODY", "ChannelOf", "Control", "Keep", "Tap", "listening", "nothing_here", "outcome"]
 
@@ -71,6 +72,7 @@ class Engine:
 
     def __init__(self, tap: Tap, control: ControlAddon) -> None:
         self.tap = tap
+        install()
         self._server = proxyserver.Proxyserver()  # type: ignore[no-untyped-call]
         self._master = Master(options.Options(mode=[]))
         others = next_layer.NextLayer(), disable_h2c.DisableH2C(), UpstreamTls()

@@ -14,6 +14,7 @@ from mitmproxy.connection import Client
 from mitmproxy.net.http.url import hostport
 
 from abs_replay.exchange import Channel, Exchange, Headers, Outcome, Request, Response
+from abs_replay.proxy.websocket import FAULT, Talk
 from abs_replay.recorder import Tee
 
 MAX_BODY = 64 * 1024 * 1024
@@ -38,11 +39,14 @@ class Noted:
         self.sent, self.received = Tee(self.start, limit), Tee(self.start, limit)
         self.response: http.Response | None = None
         self.response_fields: Fields = ()
+        self.talk: Talk | None = None  # where it became a WebSocket
         self.ended: float | None = None
         self.outcome, self.error = Outcome.COMPLETE, ""
 
     def end(self, outcome: Outcome = Outcome.COMPLETE, error: str = "") -> None:
         self.ended, self.outcome, self.error = time.perf_counter(), outcome, error
+        if self.talk:
+            self.talk.part()
 
     def exchange(self) -> Exchange:
         return Exchange(
@@ -54,6 +58,7 @@ class Noted:
             outcome=self.outcome,
             error=self.error or None,
             ended_ms=None if self.ended is None else (self.ended - self.start) * 1000,
+            websocket=self.talk.websocket() if self.talk else None,
         )
 
     def _request(self) -> Request:
@@ -124,9 +129,23 @@ class Tap:
             flow.response.stream = noted.received
 
     def response(self, flow: http.HTTPFlow) -> None:
-        self._end(
-            flow, Outcome.COMPLETE, "the messages of a WebSocket are not kept" if flow.websocket else ""
-        )
+        if flow.websocket is None:
+            self._end(flow, Outcome.COMPLETE, "")
+
+    def websocket_start(self, flow: http.HTTPFlow) -> None:
+        noted = self._open.get(flow.id)
+        if noted is not None and flow.websocket is not None:
+            noted.talk = Talk(noted.start, self.max_body, flow.websocket)
+
+    def websocket_message(self, flow: http.HTTPFlow) -> None:
+        noted = self._open.get(flow.id)
+        if noted is not None and noted.talk is not None and flow.websocket is not None:
+            noted.talk.note(flow.websocket.messages[-1])
+
+    def websocket_end(self, flow: http.HTTPFlow) -> None:
+        noted = self._open.get(flow.id)
+        if noted is not None and noted.talk is not None:
+            self._end(flow, *noted.talk.ending(flow.metadata.get(FAULT, "")))
 
     def error(self, flow: http.HTTPFlow) -> None:
         message = flow.error.msg if flow.error else ""

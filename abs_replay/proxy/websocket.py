@@ -141,9 +141,11 @@ class Talk:
     def __init__(self, start: float, limit: int, socket: WebSocketData) -> None:
         self._start, self._limit, self._socket = start, limit, socket
         self._messages: list[Message] = []
+        self._parted: tuple[int | None, str, bool | None] = None, "", None
         self.kept = self.missed = 0
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
         return len(self._messages) + self.missed
 
     def note(self, message: WebSocketMessage) -> None:
@@ -159,10 +161,12 @@ class Talk:
 
     def websocket(self) -> WebSocket:
         """What was said so far; any thread may ask."""
-        parted = self._socket
-        return WebSocket(
-            tuple(self._messages), parted.close_code, parted.close_reason or "", parted.closed_by_client
-        )
+        return WebSocket(tuple(self._messages), *self._parted)
+
+    def part(self) -> None:
+        """Note how they parted, if they did: what comes after is not for this exchange."""
+        socket = self._socket
+        self._parted = socket.close_code, socket.close_reason or "", socket.closed_by_client
 
     def ending(self, fault: str) -> tuple[Outcome, str]:
         """How it ended on the wire, and what was wrong with it."""
