@@ -1,5 +1,6 @@
 """Channels as the command line declares them, and the environment that leads a program to them."""
 
+import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
@@ -92,3 +93,11 @@ def without_proxy(environ: Mapping[str, str]) -> dict[str, str]:
         return {}
     hosts = ",".join(filter(None, (environ.get("NO_PROXY") or environ.get("no_proxy"), "127.0.0.1")))
     return {"NO_PROXY": hosts, "no_proxy": hosts}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, by name or address, is this machine itself."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

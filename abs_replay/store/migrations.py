@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from abs_replay.errors import StoreError
-from abs_replay.store.schema import BRANCHES, BROKEN_OFF, FIRST, WEBSOCKETS
+from abs_replay.store.schema import BRANCHES, BROKEN_OFF, FIRST, LIVING, WEBSOCKETS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -26,6 +26,7 @@ MIGRATIONS = (
     Migration(2, "retries, segments and branches of traces", BRANCHES),
     Migration(3, "why runs broke off", BROKEN_OFF),
     Migration(4, "the messages of WebSockets", WEBSOCKETS),
+    Migration(5, "marks and notes", LIVING),
 )
 CURRENT = MIGRATIONS[-1].version
 

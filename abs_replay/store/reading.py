@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from abs_replay.exchange import Channel, Exchange, Outcome, Recording, Role
+from abs_replay.store import marks
+from abs_replay.store.marks import MarkRow
 from abs_replay.store.rows import EXCHANGE_COLUMNS, RECORDING_COLUMNS, Row, exchange_of, recording_of
 from abs_replay.store.schema import EXCHANGE_TABLES
 from abs_replay.store.summaries import ExchangeSummary, RecordingSummary
@@ -21,8 +24,11 @@ _EXCHANGE = ", ".join(EXCHANGE_COLUMNS)
 _IS_ERROR = "e.status IS NULL OR e.status >= 400 OR e.outcome NOT IN ('complete', 'client_closed')"
 
 
-def show_spooled(connection: DuckDBPyConnection, rows: Sequence[Row]) -> None:
+def show_spooled(connection: DuckDBPyConnection, rows: Sequence[Row], marked: Sequence[MarkRow] = ()) -> None:
     """Make this connection see what is spooled as if it were in the store."""
+    if marked:
+        connection.execute("CREATE TEMP TABLE marks AS SELECT * FROM marks")  # hides the store's own
+        marks.add(connection, marked)
     if fresh := new_rows(connection, rows):
         columns = ", ".join(f"{name} {type_}" for name, type_ in EXCHANGE_COLUMNS.items())
         connection.execute(f"CREATE TEMP TABLE spooled ({columns})")
@@ -35,7 +41,12 @@ def show_spooled(connection: DuckDBPyConnection, rows: Sequence[Row]) -> None:
 def recordings(connection: DuckDBPyConnection) -> list[Recording]:
     """Every recording, the oldest first."""
     query = f"SELECT {_RECORDING} FROM recordings r ORDER BY started_at, rowid"
-    return [recording_of(row) for row in connection.execute(query).fetchall()]
+    return _with_marks(connection, [recording_of(row) for row in connection.execute(query).fetchall()])
+
+
+def _with_marks(connection: DuckDBPyConnection, found: Sequence[Recording]) -> list[Recording]:
+    marked = marks.by_recording(connection)
+    return [replace(each, marks=marked[each.id]) if each.id in marked else each for each in found]
 
 
 def recording_summaries(connection: DuckDBPyConnection) -> tuple[RecordingSummary, ...]:
@@ -54,12 +65,15 @@ def recording_summaries(connection: DuckDBPyConnection) -> tuple[RecordingSummar
         ) d ON d.recording = r.id
         ORDER BY r.started_at, r.rowid
     """
-    return tuple(_recording_summary(row) for row in connection.execute(query).fetchall())
+    rows = connection.execute(query).fetchall()
+    found = _with_marks(connection, [recording_of(row[: len(RECORDING_COLUMNS)]) for row in rows])
+    counts = [row[len(RECORDING_COLUMNS) :] for row in rows]
+    return tuple(_recording_summary(*each) for each in zip(found, counts, strict=True))
 
 
-def _recording_summary(row: Sequence[Any]) -> RecordingSummary:
-    *recording, exchanges_, errors, bytes_, traces = row
-    return RecordingSummary(recording_of(recording), exchanges_ or 0, errors or 0, int(bytes_ or 0), traces)
+def _recording_summary(recording: Recording, counts: Sequence[Any]) -> RecordingSummary:
+    exchanges_, errors, bytes_, traces = counts
+    return RecordingSummary(recording, exchanges_ or 0, errors or 0, int(bytes_ or 0), traces)
 
 
 def exchanges(

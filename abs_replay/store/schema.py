@@ -8,6 +8,7 @@ zone map finds a recording, and an index made zstd columns slower to read.
 
 from collections.abc import Mapping
 
+from abs_replay.store.marks import MARK_COLUMNS
 from abs_replay.store.rows import BODIES, EXCHANGE_COLUMNS, RECORDING_COLUMNS
 
 EXCHANGE_TABLES = ("exchanges_kept", "exchanges_recent")
@@ -50,6 +51,13 @@ _LATER_STEPS = {"retries": "INTEGER", "segment": "VARCHAR"}
 _LATER_TRACES = {"branch_of": "VARCHAR", "branch_step": "BIGINT"}
 STEP_COLUMNS = _FIRST_STEPS | _LATER_STEPS
 TRACE_COLUMNS = _FIRST_TRACES | _LATER_TRACES
+NOTE_COLUMNS = {
+    "kind": "VARCHAR",  # recording, trace or exchange
+    "recording": "VARCHAR",
+    "id": "VARCHAR",
+    "tags": "VARCHAR",  # of a trace or an exchange; null takes one away that it would have
+    "note": "VARCHAR",
+}
 DERIVATION_COLUMNS = {
     "recording": "VARCHAR",
     "exchange_digest": "VARCHAR",
@@ -157,3 +165,4 @@ WEBSOCKETS = (
     _VIEW,
 )
 BRANCHES = (*_added("steps", _LATER_STEPS), *_added("traces", _LATER_TRACES))
+LIVING = (_table("marks", MARK_COLUMNS), _table("notes", NOTE_COLUMNS))

@@ -12,7 +12,8 @@ from io import FileIO
 from pathlib import Path
 
 from abs_replay.errors import StoreError
-from abs_replay.exchange import Exchange
+from abs_replay.store import marks
+from abs_replay.store.marks import Kept, MarkRow
 from abs_replay.store.rows import Row, exchange_line, exchange_row, row_of_line
 
 
@@ -22,26 +23,33 @@ class Spool:
     def __init__(self, store_path: Path) -> None:
         self.path = store_path.with_name(store_path.name + ".spool")
 
-    def append(self, recording_id: str, exchanges: Sequence[Exchange]) -> None:
-        """Keep exchanges until the store takes them; raises `StoreError`, then nothing was kept."""
+    def append(self, recording_id: str, kept: Sequence[Kept]) -> None:
+        """Keep exchanges and marks until the store takes them; raises `StoreError`, then nothing was kept."""
         # The break stands before a line: one that a kill has torn does not swallow the next.
-        lines = ["\n" + exchange_line(exchange_row(recording_id, exchange)) for exchange in exchanges]
+        exchanges = [exchange_row(recording_id, each) for each in marks.exchanges_in(kept)]
+        lines = [*map(exchange_line, exchanges), *map(marks.line_of, marks.rows_in(recording_id, kept))]
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self._locked() as file:
-                _add(file, "".join(lines).encode())
+                _add(file, "".join(f"\n{line}" for line in lines).encode())
         except OSError as error:
             raise StoreError(f"spool {self.path} can not be written: {error.strerror or error}") from error
 
     def rows(self) -> list[Row]:
         """What is spooled, each exchange as a row."""
+        return [row for line in self._lines() if (row := _row(line))]
+
+    def marks(self) -> list[MarkRow]:
+        """The marks that are spooled."""
+        return [row for line in self._lines() if (row := marks.row_of(line))]
+
+    def _lines(self) -> list[bytes]:
         try:
-            lines = self.path.read_bytes().split(b"\n")
+            return self.path.read_bytes().split(b"\n")
         except FileNotFoundError:
             return []
         except OSError as error:
             raise StoreError(f"spool {self.path} can not be read: {error.strerror or error}") from error
-        return [row for line in lines if (row := _row(line))]
 
     @contextmanager
     def draining(self) -> Iterator[list[Row]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from abs_replay.store import marks
 from abs_replay.store.opening import transaction
 from abs_replay.store.rows import Row, digest_of
 from abs_replay.store.schema import STEP_COLUMNS, TRACE_COLUMNS
@@ -45,7 +46,11 @@ def derivations(connection: DuckDBPyConnection, recording_id: str | None) -> tup
         ORDER BY r.started_at, r.rowid
     """
     rows = connection.execute(query, [recording_id, recording_id]).fetchall()
-    return tuple(Derivation(id_, digest_of(digests or ()), *rest) for id_, digests, *rest in rows)
+    marked = {id_: marks.digests(found) for id_, found in marks.by_recording(connection).items()}
+    return tuple(
+        Derivation(id_, digest_of([*(digests or ()), *marked.get(id_, ())]), *rest)
+        for id_, digests, *rest in rows
+    )
 
 
 def trace_ids(connection: DuckDBPyConnection) -> list[tuple[str, str]]:

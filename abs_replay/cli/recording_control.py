@@ -1,0 +1,187 @@
+"""What a running recorder does when it is asked under `/__abs__/` of any of its listeners.
+
+    POST mark      {"name": ..}? ends one conversation and names the next; nobody need show the token
+    POST exchange  one exchange as a spool's line, secrets and all; the token is needed
+    GET status     what was kept so far, and what is still open
+    GET recent     ?since=N: what was kept after the N-th, of the last thousand; the token is needed
+
+It answers on the loop that carries every stream, so it only looks at what is in memory.
+"""
+
+import hmac
+import json
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+from abs_replay.channels import is_loopback
+from abs_replay.exchange import Exchange, Headers, Mark, Recording, header
+from abs_replay.recorder import Recorder, size
+from abs_replay.running import CONTROL, TOKEN_HEADER
+from abs_replay.store.rows import exchange_of, row_of_line
+
+if TYPE_CHECKING:
+    from abs_replay.exact_json import Json
+
+RECENT = 1000  # exchanges that who follows may be behind
+MOST_NAME = 200  # characters of a mark's name
+
+type Answer = tuple[int, bytes]
+
+
+class _Refused(Exception):
+    """A request that is not served; `status` says why."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Control:
+    """Answers for one recording. Its `recorder` is there once the listeners are."""
+
+    def __init__(
+        self, recording: Recording, token: str, marked: Callable[[Mark], None] | None = None
+    ) -> None:
+        self.recorder: Recorder | None = None
+        self.open_now: Callable[[], int] = int  # how many exchanges have begun and not ended
+        self._recording, self._token, self._marked = recording, token, marked
+        self._recent: deque[dict[str, Json]] = deque(maxlen=RECENT)
+        self._count = 0
+        self._guard = threading.Lock()  # the writer thread tells what was kept, the loop asks for it
+
+    def kept(self, exchange: Exchange) -> None:
+        """Take note of what was kept, for those who follow."""
+        facts = facts_of(exchange)
+        with self._guard:
+            self._count += 1
+            self._recent.append(facts)
+
+    def mark(self, name: str | None = None) -> Mark:
+        """Set a mark, now."""
+        mark = self._running().mark(name)
+        if self._marked:
+            self._marked(mark)
+        return mark
+
+    def __call__(self, method: str, path: str, headers: Headers, body: bytes) -> Answer:
+        """Answer a request for `path`, which stands below `/__abs__/`, with JSON."""
+        try:
+            return 200, _json(self._answer(method, path, headers, body))
+        except _Refused as refused:
+            return refused.status, _json({"error": str(refused)})
+
+    def _answer(self, method: str, path: str, headers: Headers, body: bytes) -> "Json":
+        parts = urlsplit(path)
+        known = {name: verb for verb, name in _REQUESTS}
+        if parts.path not in known:
+            raise _Refused(404, f"nothing at {CONTROL}{parts.path}; there is {', '.join(known)}")
+        if method != known[parts.path]:
+            raise _Refused(405, f"{CONTROL}{parts.path} takes {known[parts.path]}")
+        _refuse_pages_from_elsewhere(headers)
+        return _REQUESTS[method, parts.path](self, parts.query, headers, body)
+
+    def _mark(self, _: str, __: Headers, body: bytes) -> "Json":
+        mark = self.mark(_name(body))
+        return {"at": mark.at, "name": mark.name}
+
+    def _exchange(self, _: str, headers: Headers, body: bytes) -> "Json":
+        self._need_token(headers)
+        try:
+            exchange = exchange_of(row_of_line(body))
+        except (ValueError, TypeError, KeyError) as error:
+            raise _Refused(400, f"no exchange: {error}") from None
+        self._running().put(exchange)
+        return {"id": exchange.id}
+
+    def _status(self, _: str, __: Headers, ___: bytes) -> "Json":
+        recording = self._recording
+        counts = asdict(self._running().summary)
+        return {"recording": recording.id, "name": recording.name, **counts, "open": self.open_now()}
+
+    def _recently(self, query: str, headers: Headers, _: bytes) -> "Json":
+        self._need_token(headers)
+        try:
+            since = int(parse_qs(query).get("since", ["0"])[0])
+        except ValueError:
+            raise _Refused(400, "since: expected a whole number") from None
+        with self._guard:
+            count, recent = self._count, list(self._recent)
+        fresh = recent[max(0, since - (count - len(recent))) :] if since < count else []
+        return {"count": count, "open": self.open_now(), "exchanges": [*fresh]}
+
+    def _running(self) -> Recorder:
+        if self.recorder is None:
+            raise _Refused(503, "the recording has not begun")
+        return self.recorder
+
+    def _need_token(self, headers: Headers) -> None:
+        shown = header(headers, TOKEN_HEADER) or ""
+        if not hmac.compare_digest(shown.encode("latin-1", "replace"), self._token.encode()):
+            raise _Refused(
+                403, f"show the recorder's token as {TOKEN_HEADER}; its note beside the store has it"
+            )
+
+
+type _Serve = Callable[[Control, str, Headers, bytes], Json]
+
+_REQUESTS: dict[tuple[str, str], _Serve] = {
+    ("POST", "mark"): Control._mark,
+    ("POST", "exchange"): Control._exchange,
+    ("GET", "status"): Control._status,
+    ("GET", "recent"): Control._recently,
+}
+
+
+def facts_of(exchange: Exchange) -> "dict[str, Any]":
+    """What a line of a log or of `abs tail` tells of an exchange."""
+    response = exchange.response
+    return {
+        "id": exchange.id,
+        "started_at": exchange.started_at,
+        "channel": str(exchange.channel),
+        "method": exchange.request.method,
+        "target": exchange.request.target,
+        "status": response.status if response else None,
+        "outcome": exchange.outcome.value,
+        "error": exchange.error,
+        "bytes": size(exchange),
+        "ended_ms": exchange.ended_ms,
+    }
+
+
+def _name(body: bytes) -> str | None:
+    """The name in a mark's body: none in an empty one, or in `{}`."""
+    if not body.strip():
+        return None
+    try:
+        document = json.loads(body)
+    except ValueError:
+        document = None
+    name = document.get("name") if isinstance(document, dict) else document
+    if not isinstance(document, dict) or not (name is None or isinstance(name, str)):
+        raise _Refused(400, 'expected {"name": "what the next conversation is called"}, or no body')
+    if len(name or "") > MOST_NAME:
+        raise _Refused(400, f"the name is longer than {MOST_NAME} characters")
+    return name or None
+
+
+def _refuse_pages_from_elsewhere(headers: Headers) -> None:
+    """A page of any site can send requests to loopback; a browser says whose page it is."""
+    origin = header(headers, "origin")
+    if origin is not None and not is_loopback(_host(origin)):
+        raise _Refused(403, f"pages of {origin} may not ask this")
+
+
+def _host(origin: str) -> str:
+    try:
+        return urlsplit(origin).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _json(value: "Json") -> bytes:
+    return json.dumps(value).encode() + b"\n"
