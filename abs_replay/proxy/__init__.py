@@ -1,104 +1,59 @@
-"""mitmproxy, embedded: one loopback listener per upstream, and an addon that copies what flows through.
+"""mitmproxy, embedded: a loopback listener per upstream, one for all other hosts, and a tap on what flows.
 
 The client must not notice: bodies flow chunk by chunk, and the copy is taken on the way. Hooks run
 on the loop that carries every stream, so they only note references; turning what was noted into an
 `Exchange` is left to whoever calls the function that `keep` is given (the recorder's writer thread).
 """
 
-import asyncio
-import errno
 import os
 import socket
-import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from typing import Any
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from h11 import EndOfMessage
-from h11._readers import ChunkedReader
-from mitmproxy import options, tls
-from mitmproxy.addonmanager import Loader
-from mitmproxy.addons import disable_h2c, next_layer, proxyserver, tlsconfig
-from mitmproxy.master import Master
-from mitmproxy.proxy.layers.http import _http1
+from mitmproxy import http
 from mitmproxy.proxy.mode_specs import ProxyMode
 
 from abs_replay.channels import base_path, local_url
 from abs_replay.errors import RecordingError, UsageError
 from abs_replay.exchange import Channel, Upstream
+from abs_replay.proxy.authority import Authority, roots
 from abs_replay.proxy.control import Control, ControlAddon, nothing_here
-from abs_replay.proxy.tap import MAX_BODY, ChannelOf, Keep, Tap, outcome
-from abs_replay.proxy.websocket import install
+from abs_replay.proxy.ending import outcome
+from abs_replay.proxy.engine import Engine
+from abs_replay.proxy.forward import Forward, is_forward
+from abs_replay.proxy.tap import MAX_BODY, ChannelOf, Keep, Noted, Tap
+from abs_replay.routes import Routes
 
-__all__ = ["MAX_BODY", "ChannelOf", "Control", "Keep", "Tap", "listening", "nothing_here", "outcome"]
+__all__ = [
+    "MAX_BODY",
+    "ChannelOf",
+    "Control",
+    "Forwarding",
+    "Keep",
+    "Listeners",
+    "Tap",
+    "listening",
+    "nothing_here",
+    "outcome",
+]
 
-SETTLE_S = 0.15  # for the last answers and hang-ups of a program that has just ended
-OPTIONS: dict[str, object] = {
-    "connection_strategy": "lazy",  # eager fires no hook for a refused upstream, and the client gets no 502
-    "keep_host_header": True,  # the addon sets the upstream's, once it has noted the client's
-    "upstream_cert": False,  # listeners speak plain HTTP: there is no certificate to imitate
-    "http3": False,
-    "tcp_timeout": 24 * 3600,  # the default cuts streams that are silent for ten minutes
-}
-
-
-class BodyReader(ChunkedReader):
-    """Drops trailers: mitmproxy raises on those of HTTP/1, and the client would wait for ever for the end."""
-
-    def __call__(self, buf: Any) -> Any:
-        event = super().__call__(buf)
-        return EndOfMessage() if isinstance(event, EndOfMessage) else event
-
-
-setattr(_http1, "ChunkedReader", BodyReader)  # noqa: B010
+LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
-class UpstreamTls:
-    """TLS towards upstreams alone: no certificate authority is made, nothing is written to the home."""
+@dataclass(frozen=True, slots=True)
+class Forwarding:
+    """What a forward listener needs: whose certificates it shows, and where hosts belong."""
 
-    def __init__(self) -> None:
-        self._config = tlsconfig.TlsConfig()
-
-    def load(self, loader: Loader) -> None:
-        self._config.load(loader)  # type: ignore[no-untyped-call]
-
-    def tls_start_server(self, tls_start: tls.TlsData) -> None:
-        self._config.tls_start_server(tls_start)
+    authority: Authority
+    routes: Routes
 
 
-class Engine:
-    """mitmproxy's master with the few addons that a reverse proxy needs; the others cost time each hook."""
+class Listeners(dict[Channel, str]):
+    """Each channel's base URL, and where the forward listener is, if there is one."""
 
-    def __init__(self, tap: Tap, control: ControlAddon) -> None:
-        self.tap = tap
-        install()
-        self._server = proxyserver.Proxyserver()  # type: ignore[no-untyped-call]
-        self._master = Master(options.Options(mode=[]))
-        others = next_layer.NextLayer(), disable_h2c.DisableH2C(), UpstreamTls()
-        self._master.addons.add(self._server, *others, control, tap)  # type: ignore[no-untyped-call]
-        trusted = os.environ.get("SSL_CERT_FILE")
-        self._master.options.update(**OPTIONS, ssl_verify_upstream_trusted_ca=trusted)  # type: ignore[no-untyped-call]
-        self._running = asyncio.create_task(self._master.run())
-
-    async def listen(self, modes: Sequence[ProxyMode]) -> None:
-        await asyncio.sleep(0)  # the master sets up its loop first
-        if not await self._server.servers.update(modes):
-            failed = next(s for s in self._server.servers if s.last_exception)
-            raise RecordingError(_not_listening(failed.mode, failed.last_exception))
-
-    async def stop(self) -> None:
-        """Take no more connections, keep what is open, hang up on whoever is left."""
-        await self._server.servers.update([])
-        await _until(lambda: not self.tap, SETTLE_S)
-        self.tap.finish()
-        for handler in list(self._server.connections.values()):
-            client = handler.transports.get(handler.client)
-            if client is not None and client.handler is not None:
-                client.handler.cancel()
-        await _until(lambda: not self._server.connections, 1.0)
-        self._master.shutdown()  # type: ignore[no-untyped-call]
-        await self._running
+    forward: str | None = None
 
 
 @asynccontextmanager
@@ -110,35 +65,66 @@ async def listening(
     port: int = 0,
     max_body: int = MAX_BODY,
     control: Control = nothing_here,
-) -> AsyncIterator[Mapping[Channel, str]]:
-    """Listen for every upstream on consecutive ports (0: any free ones); gives each channel's base URL.
+    forwarding: Forwarding | None = None,
+    watch: Callable[[Callable[[], Sequence[Noted]]], None] = lambda opened: None,
+) -> AsyncIterator[Listeners]:
+    """Listen for every upstream, then for all other hosts, on consecutive ports (0: any free ones).
 
     `control` answers what clients ask of a listener under `/__abs__/`, on the loop that carries every stream.
+    `watch` is given a function that tells what is open.
 
-    What is still open when this ends is kept as incomplete. Raises `RecordingError` where a port is
+    What is still open when this ends is kept as unfinished. Raises `RecordingError` where a port is
     taken, `UsageError` for an upstream that can not be one. One at a time in a process: mitmproxy's
     context is global.
     """
-    if port + len(upstreams) > 65536:
-        raise UsageError(f"{len(upstreams)} listeners from --port {port} on: there is no port above 65535")
-    ports = range(port, port + len(upstreams)) if port else _free_ports(host, len(upstreams))
-    modes = [_mode(upstream, host, number) for upstream, number in zip(upstreams, ports, strict=True)]
-    channels = {m.full_spec: upstream.channel for m, upstream in zip(modes, upstreams, strict=True)}
-    asked = ControlAddon(control, lambda flow: True)
-    tap = Tap(
-        keep,
-        lambda flow: channels[flow.client_conn.proxy_mode.full_spec],
-        max_body,
-        own_host=True,
-        leave_out=asked.is_control,
-    )
-    engine = Engine(tap, asked)
+    count = len(upstreams) + (forwarding is not None)
+    if port + count > 65536:
+        raise UsageError(f"{count} listeners from --port {port} on: there is no port above 65535")
+    ports = range(port, port + count) if port else _free_ports(host, count)
+    declared = dict(zip(ports, upstreams, strict=False))
+    modes = [_mode(upstream, host, number) for number, upstream in declared.items()]
+    if forwarding is not None:
+        modes.append(ProxyMode.parse(f"regular@{host}:{ports[-1]}"))
+    engine = _engine(keep, max_body, control, forwarding, _places(host, declared))
+    watch(engine.tap.unfinished)
     try:
         await engine.listen(modes)
-        origins = (local_url(host, number) for number in ports)
-        yield {u.channel: origin + base_path(u) for u, origin in zip(upstreams, origins, strict=True)}
+        yield _listeners(host, declared, ports[-1] if forwarding is not None else None)
     finally:
         await engine.stop()
+
+
+def _engine(
+    keep: Keep,
+    max_body: int,
+    control: Control,
+    forwarding: Forwarding | None,
+    places: Mapping[tuple[str, int], Upstream],
+) -> Engine:
+    forward = Forward(forwarding.routes if forwarding else Routes(), places)
+    by_port = {port: upstream.channel for (_, port), upstream in places.items()}
+
+    def channel_of(flow: http.HTTPFlow) -> Channel:
+        if is_forward(flow):
+            return forward.channel(flow)
+        return by_port[flow.client_conn.proxy_mode.custom_listen_port or 0]
+
+    tap = Tap(keep, channel_of, max_body, own_host=forward.names_us)
+    certificates = forwarding.authority.certificates() if forwarding else None
+    addons = (ControlAddon(control, forward.is_ours), forward)
+    return Engine(tap, addons, roots(os.environ), certificates)
+
+
+def _places(host: str, declared: Mapping[int, Upstream]) -> dict[tuple[str, int], Upstream]:
+    """The upstreams by all the names under which this machine knows their listeners."""
+    return {(name, port): each for port, each in declared.items() for name in (*LOCAL_NAMES, host)}
+
+
+def _listeners(host: str, declared: Mapping[int, Upstream], forward: int | None) -> Listeners:
+    urls = {each.channel: local_url(host, port) + base_path(each) for port, each in declared.items()}
+    listeners = Listeners(urls)
+    listeners.forward = None if forward is None else local_url(host, forward)
+    return listeners
 
 
 def _mode(upstream: Upstream, host: str, port: int) -> ProxyMode:
@@ -161,15 +147,3 @@ def _free_ports(host: str, count: int) -> list[int]:
         except OSError as error:
             raise RecordingError(f"can not listen on {host}: {error.strerror}; name another host") from error
         return [each.getsockname()[1] for each in sockets]
-
-
-def _not_listening(mode: ProxyMode, error: Exception | None) -> str:
-    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return f"port {mode.custom_listen_port} is taken: say --port N for other ones, 0 for any free ones"
-    return f"can not listen on {mode.custom_listen_host}:{mode.custom_listen_port}: {error}"
-
-
-async def _until(reached: Callable[[], bool], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not reached() and time.monotonic() < deadline:
-        await asyncio.sleep(0.01)

@@ -2,11 +2,15 @@
 
 import json
 from collections.abc import Callable
+from typing import Final
 
 from mitmproxy import http
 
 from abs_replay.exchange import Headers
+from abs_replay.proxy.tap import LEFT_OUT
 from abs_replay.running import CONTROL
+
+CONTROLS: Final = "abs-controls"  # a flow's metadata: it is meant for the recorder
 
 type Control = Callable[[str, str, Headers, bytes], tuple[int, bytes]]  # method, path below, headers, body
 type IsOurs = Callable[[http.HTTPFlow], bool]  # meant for the listener, not for what is behind it
@@ -18,16 +22,17 @@ def nothing_here(method: str, path: str, headers: Headers, body: bytes) -> tuple
 
 
 class ControlAddon:
-    """The mitmproxy addon that answers control requests; the tap leaves them out by `is_control`."""
+    """The mitmproxy addon that answers control requests; it goes before the tap, which leaves them out."""
 
     def __init__(self, control: Control, is_ours: IsOurs) -> None:
         self._control, self._is_ours = control, is_ours
 
-    def is_control(self, flow: http.HTTPFlow) -> bool:
-        return flow.request.data.path.startswith(CONTROL.encode()) and self._is_ours(flow)
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        if flow.request.data.path.startswith(CONTROL.encode()) and self._is_ours(flow):
+            flow.metadata[CONTROLS] = flow.metadata[LEFT_OUT] = True
 
     def request(self, flow: http.HTTPFlow) -> None:
-        if self.is_control(flow):
+        if CONTROLS in flow.metadata:
             flow.response = self._answer(flow.request)
 
     def _answer(self, request: http.Request) -> http.Response:

@@ -156,7 +156,7 @@ def test_a_signal_ends_it_cleanly_and_what_is_open_is_kept(
     assert [line["event"] for line in lines] == ["exchange", "ended"]
     assert (lines[1]["exchanges"], lines[1]["lost"]) == (1, 0)
     seen = only(store)
-    assert (seen.outcome, seen.error) == (Outcome.UPSTREAM_CLOSED, "the recording ended first")
+    assert (seen.outcome, seen.error) == (Outcome.UNFINISHED, "the recording ended first")
     assert seen.response
     assert seen.response.body.data == b"begun"
 
