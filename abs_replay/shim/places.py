@@ -159,24 +159,24 @@ class Keeper:
         """Write an exchange to a recording of our own; False where that is not possible."""
         try:
             if self._own is None:
-                self._own = self._begin_own()
+                self._own = self._begin_own(exchange.started_at)
         except AbsReplayError as error:
             self._complain(f"not recorded yet: {error}")
             return False
         self._own.put(exchange)
         return True
 
-    def _begin_own(self) -> "Recorder":
+    def _begin_own(self, started_at: float) -> "Recorder":
         from abs_replay.recorder import Recorder
 
-        wanted, now = self._wanted, time.time()
-        name = wanted.upstream.channel.name
+        wanted = self._wanted
+        when = time.strftime("%Y-%m-%d-%H%M%S", time.localtime(started_at))
         return Recorder(
             wanted.store,
             Recording(
                 id=uuid.uuid4().hex,
-                name=wanted.own_name or f"{name}-{time.strftime('%Y-%m-%d-%H%M%S', time.localtime(now))}",
-                started_at=now,
+                name=wanted.own_name or f"{wanted.upstream.channel.name}-{when}",
+                started_at=started_at,
                 upstreams=(wanted.upstream,),
             ),
             say=self._complain,
