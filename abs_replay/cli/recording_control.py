@@ -12,14 +12,14 @@ import hmac
 import json
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from abs_replay.channels import is_loopback
 from abs_replay.exchange import Exchange, Headers, Mark, Recording, header
-from abs_replay.recorder import Recorder, size
+from abs_replay.recorder import Recorder, Summary, size
 from abs_replay.running import CONTROL, TOKEN_HEADER
 from abs_replay.store.rows import exchange_of, row_of_line
 
@@ -41,17 +41,29 @@ class _Refused(Exception):
 
 
 class Control:
-    """Answers for one recording. Its `recorder` is there once the listeners are."""
+    """Answers for one recording, once its recorder has begun."""
 
     def __init__(
         self, recording: Recording, token: str, marked: Callable[[Mark], None] | None = None
     ) -> None:
-        self.recorder: Recorder | None = None
-        self.open_now: Callable[[], int] = int  # how many exchanges have begun and not ended
+        self._recorder: Recorder | None = None
+        self._opened: Callable[[], Sized] = tuple
         self._recording, self._token, self._marked = recording, token, marked
         self._recent: deque[dict[str, Json]] = deque(maxlen=RECENT)
         self._count = 0
         self._guard = threading.Lock()  # the writer thread tells what was kept, the loop asks for it
+
+    def begin(self, recorder: Recorder, opened: Callable[[], Sized]) -> None:
+        """Say who records, and what is open now."""
+        self._recorder, self._opened = recorder, opened
+
+    @property
+    def summary(self) -> Summary:
+        return self._running().summary
+
+    def open_now(self) -> int:
+        """How many exchanges have begun and not ended."""
+        return len(self._opened())
 
     def kept(self, exchange: Exchange) -> None:
         """Take note of what was kept, for those who follow."""
@@ -99,7 +111,7 @@ class Control:
 
     def _status(self, _: str, __: Headers, ___: bytes) -> "Json":
         recording = self._recording
-        counts = asdict(self._running().summary)
+        counts = asdict(self.summary)
         return {"recording": recording.id, "name": recording.name, **counts, "open": self.open_now()}
 
     def _recently(self, query: str, headers: Headers, _: bytes) -> "Json":
@@ -114,9 +126,9 @@ class Control:
         return {"count": count, "open": self.open_now(), "exchanges": [*fresh]}
 
     def _running(self) -> Recorder:
-        if self.recorder is None:
+        if self._recorder is None:
             raise _Refused(503, "the recording has not begun")
-        return self.recorder
+        return self._recorder
 
     def _need_token(self, headers: Headers) -> None:
         shown = header(headers, TOKEN_HEADER) or ""
