@@ -102,6 +102,7 @@ def _recordings(store: "Store", ref: str | None) -> List:
 
 def _exchanges(store: "Store", ref: str | None) -> List:
     from abs_replay.cli.columns import length, moment, size
+    from abs_replay.reports.totals import plural
 
     documents: list[Json] = []
     rows: Rows = []
@@ -109,7 +110,8 @@ def _exchanges(store: "Store", ref: str | None) -> List:
         documents.append({**asdict(each), "channel": str(each.channel)})
         status = "–" if each.status is None else str(each.status)
         sizes = (size(each.request_bytes), size(each.response_bytes))
-        asked = f"{each.method} {each.target}"
+        said = "" if each.messages is None else f" ({plural(each.messages, 'message')})"
+        asked = f"{each.method} {each.target}{said}"
         what = (str(each.channel), status, each.outcome.value, *sizes, length(each.ended_ms), asked)
         rows.append((each.id, moment(each.started_at), *what))
     headings = ("ID", "STARTED", "CHANNEL", "STATUS>", "OUTCOME", "SENT>", "GOT>", "TOOK>", "REQUEST")

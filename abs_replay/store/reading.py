@@ -117,7 +117,8 @@ def exchange_summaries(
     """Exchanges in start order, without headers and bodies."""
     query = """
         SELECT id, recording, role, channel, started_at, method, host, target, status, outcome,
-            error, request_bytes, response_bytes, ended_ms
+            error, request_bytes, response_bytes, ended_ms,
+            CASE WHEN websocket IS NOT NULL THEN json_array_length(websocket, '$.messages') END
         FROM exchanges WHERE (?::VARCHAR IS NULL OR recording = ?) ORDER BY started_at, id
     """
     rows = connection.execute(query, [recording_id, recording_id]).fetchall()

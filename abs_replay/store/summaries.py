@@ -24,7 +24,8 @@ class RecordingSummary:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeSummary:
-    """An exchange without headers and bodies; sizes in bytes on the wire."""
+    """An exchange without headers and bodies; sizes in bytes on the wire, messages of a WebSocket counted
+    to them; `messages` is how many those are, None where there is none."""
 
     id: str
     recording: str
@@ -39,6 +40,7 @@ class ExchangeSummary:
     request_bytes: int
     response_bytes: int | None
     ended_ms: float | None
+    messages: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,19 @@ from click.testing import CliRunner, Result
 from abs_replay.cli import cli
 from abs_replay.cli.failure import run
 from abs_replay.derivation import traces_of
-from abs_replay.exchange import Body, Channel, Exchange, Outcome, Recording, Request, Response, Role, Upstream
+from abs_replay.exchange import (
+    Body,
+    Channel,
+    Exchange,
+    Message,
+    Outcome,
+    Recording,
+    Request,
+    Response,
+    Role,
+    Upstream,
+    WebSocket,
+)
 from abs_replay.store import Store
 from abs_replay.trace import Branch, Trace, Usage
 from abs_replay.verdicts import Grading, Report, Run, Status, Verdict
@@ -202,3 +214,16 @@ def test_the_environment_names_the_store(store: Store, monkeypatch: pytest.Monke
     monkeypatch.setenv("ABS_STORE", str(store.path))
 
     assert "demo" in CliRunner().invoke(cli, ["ls"]).stdout
+
+
+def test_the_messages_of_a_websocket_are_counted(store: Store) -> None:
+    said = tuple(Message(side, b"hi", True, 1.0) for side in (True, False, True))
+    socket = Exchange(
+        "ws", AGENT, 30.0, Request("GET", "/live"), Response(101), ended_ms=5.0, websocket=WebSocket(said)
+    )
+    store.append("r-2", [socket])
+
+    assert [each["messages"] for each in listed(store, "exchanges")] == [None, None, 3]
+    row = ls(store, "exchanges").stdout.splitlines()[-1]
+    assert row.endswith("GET /live (3 messages)")
+    assert "4 B" in row

@@ -3,7 +3,18 @@
 import gzip
 
 from abs_replay.cli.wire import wire
-from abs_replay.exchange import Body, Channel, Chunk, Exchange, Outcome, Request, Response, Role
+from abs_replay.exchange import (
+    Body,
+    Channel,
+    Chunk,
+    Exchange,
+    Message,
+    Outcome,
+    Request,
+    Response,
+    Role,
+    WebSocket,
+)
 
 LLM = Channel(Role.LLM, "openai")
 
@@ -101,3 +112,27 @@ def test_an_exchange_says_how_it_was_read_and_that_its_stream_was_cut_short() ->
     assert "* decoded as openai_chat, a stream that ended before its last event" in wire(
         Exchange("e1", LLM, 1.0, request, cut)
     )
+
+
+def test_messages_of_a_websocket_are_shown_with_side_and_time() -> None:
+    messages = (
+        Message(True, b'{"type": "hello"}\x1b', True, 12.0),
+        Message(False, bytes(range(80)), False, 12345.6),
+        Message(False, "na\N{LATIN SMALL LETTER I WITH DIAERESIS}ve".encode()[:3], True, 12346.0, size=6),
+        Message(False, b"x" * 2001, True, 12347.0),
+    )
+    socket = WebSocket(messages, 1000, "bye", True)
+    shown = wire(Exchange("e1", LLM, 1.0, Request("GET", "/"), Response(101), websocket=socket)).splitlines()
+    start = shown.index("* WebSocket with 4 messages; the client closed with 1000: bye")
+
+    assert shown[start + 1] == '>  +0.012  {"type": "hello"}\\x1b'
+    assert shown[start + 2].startswith("< +12.346  80 bytes: 00 01 02")
+    assert shown[start + 2].endswith("3f .. and 16 bytes more")
+    assert shown[start + 3] == "< +12.346  na\ufffd (cut: it had 6 B)"
+    assert shown[start + 4] == f"< +12.347  {'x' * 2000}… (2 kB; --format json has it whole)"
+
+
+def test_a_websocket_that_nobody_closed_says_so() -> None:
+    shown = wire(Exchange("e1", LLM, 1.0, Request("GET", "/"), Response(101), websocket=WebSocket()))
+
+    assert shown.endswith("* WebSocket with 0 messages; nobody closed\n")
