@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 
 from abs_replay.redact.bodies import Edit
+from abs_replay.redact.slices import contains, matches, places
 
 type Piece = tuple[int, int]  # from where to where
 type Find = Callable[[bytes], Iterable[Edit]]
@@ -24,39 +25,51 @@ _NAMES = tuple(
         *(b"reasoning_content", b"refusal", b"response", b"token"),
     )
 )
-_VALUE = re.compile(rb'\s{0,8}:\s{0,8}"((?:[^"\\]|\\.)*)"')
+_TEXT = rb'\s{0,8}:\s{0,8}"([^"\\]*+(?:\\.[^"\\]*+)*+)'
+_VALUE = re.compile(_TEXT + rb'"', re.DOTALL)
+_OPEN_VALUE = re.compile(_TEXT + rb"\\?\Z", re.DOTALL)  # the last of a body that is not whole
 _INDEX = b'index"'
 LOOK_BACK = 512  # bytes before a member in which its index is; without a bound, one long line takes minutes
 _NUMBER = re.compile(rb"\s{0,8}:\s{0,8}(\d{1,9})")
+_OTHER_INDEX = re.compile(rb'index"\s{0,8}+:\s{0,8}+(?!0[,}\s])')
+LONGEST = 64 * 1024  # of a member's text in one event
 
 
-def divided(data: bytes, find: Find) -> Iterator[Edit]:
-    """The edits for secrets that lie over several events; `find` gives those in a text."""
+def divided(data: bytes, find: Find, whole: bool = True) -> Iterator[Edit]:
+    """The edits for secrets that lie over several events; `find` gives those in a text.
+
+    Of a body that is not `whole` the end of each member is looked at, too, even of one that came once.
+    """
     if not _is_of_events(data):
         return
     for pieces in _members(data).values():
-        if len(pieces) > 1:
-            text = b"".join(data[start:stop] for start, stop in pieces)
+        if len(pieces) > 1 or not whole:
+            text = b"".join([data[start:stop] for start, stop in pieces])
             for edit in find(text):
                 yield from _spread(edit, pieces)
 
 
 def _is_of_events(data: bytes) -> bool:
     """Whether it is a stream of server-sent events, or of JSON a line."""
-    return data.startswith((b"data:", b"event:", b"id:", b":")) or b"}\n{" in data
+    return data.startswith((b"data:", b"event:", b"id:", b":")) or contains(data, b"}\n{")
 
 
 def _members(data: bytes) -> dict[tuple[bytes, bytes], list[Piece]]:
     """Where the texts of each member lie, in order."""
     members: dict[tuple[bytes, bytes], list[Piece]] = defaultdict(list)
+    several = next(matches(_OTHER_INDEX, data), None) is not None
     for name in _NAMES:
-        at = data.find(name)  # a pattern that looks for all of them costs ten times as much
-        while at >= 0:
-            end = at + len(name)
-            if value := _VALUE.match(data, end):
-                members[name, _index_before(data, at)].append(value.span(1))
-            at = data.find(name, end)
+        for at in places(data, name):  # a pattern that looks for all of them costs ten times as much
+            if value := _value(data, at + len(name)):
+                members[name, _index_before(data, at) if several else b""].append(value.span(1))
     return members
+
+
+def _value(data: bytes, at: int) -> re.Match[bytes] | None:
+    """The text of a member whose name ends there."""
+    if value := _VALUE.match(data, at, at + LONGEST):
+        return value
+    return _OPEN_VALUE.match(data, at) if len(data) - at < LONGEST else None
 
 
 def _index_before(data: bytes, at: int) -> bytes:
@@ -76,6 +89,6 @@ def _spread(edit: Edit, pieces: list[Piece]) -> Iterator[Edit]:
         for (first, last), end in zip(pieces, ends, strict=True)
         if end > start and end - (last - first) < stop
     ]
-    if len(touched) > 1:
+    if len(touched) > 1 or not text:
         for number, (first, last) in enumerate(touched):
             yield first, last, b"" if number else text

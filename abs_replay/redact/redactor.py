@@ -1,21 +1,22 @@
 """Walks an exchange: first what its names call a secret, then what is known as one or looks like one."""
 
-import base64
-import binascii
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from abs_replay.exchange import Body, Exchange, Headers, Request, Response, header
-from abs_replay.redact.bodies import Edit, edited, rebuilt, resized
+from abs_replay.exchange import Body, Exchange, Headers, Outcome, Recording, Request, Response, header
+from abs_replay.plugins import foreign, told
+from abs_replay.redact.bodies import rebuilt, resized, sized
 from abs_replay.redact.codings import Opened, packed, unpacked
-from abs_replay.redact.events import divided
+from abs_replay.redact.finders import TooSlow
 from abs_replay.redact.placeholders import Placeholders
-from abs_replay.redact.shapes import PARAMETERS, looks
+from abs_replay.redact.rules import DEFAULT, Rules
+from abs_replay.redact.searching import Search, password
+from abs_replay.redact.shapes import PARAMETERS
+from abs_replay.redact.websockets import redacted_messages
 
 _COOKIE = re.compile(rb"(^|;)(\s*(?:[^=;]*=)?)([^;]*)")
-_PASSES = 10
 _CREDENTIALS = re.compile(rb"\s*((?:[A-Za-z]{1,15}|AWS4-HMAC-SHA256)\s+)?(.*\S)", re.DOTALL)
 _SECRET_HEADER = re.compile(
     r"(?:.*[-_])?(?:authorization|authentication)|x-amz-credential|(?:x-)?key|(?:x-)?auth|(?:.*[-_])?"
@@ -23,35 +24,83 @@ _SECRET_HEADER = re.compile(
     r"[-_]?key|token|secret|password)",
     re.IGNORECASE,
 )
+# What a client hangs up on when it has it: the stream was whole (OpenAI, Anthropic, Responses).
+_ENDINGS = (b"[DONE]", b'"message_stop"', b'"response.completed"', b'"finish_reason":"', b'"finish_reason": "')
+_LAST = 64 * 1024  # bytes in which the last event is
 
 
 class Redactor:
-    """Takes secrets out of the exchanges of one recording, one after another. Not for several threads."""
+    """Takes secrets out of the exchanges of one recording, one after another. Not for several threads.
 
-    def __init__(self) -> None:
+    Where an author's rule fails, what it should have looked at is not kept: `withheld` counts such exchanges,
+    and `complain` is told why.
+    """
+
+    def __init__(self, rules: Rules = DEFAULT, complain: Callable[[str], None] | None = None) -> None:
+        self._rules, self._complain = rules, complain
         self._placeholders = Placeholders()
+        self._search = Search(rules, self._placeholders)
+        self.withheld = 0
 
     def redact(self, exchange: Exchange) -> Exchange:
-        """Give the exchange without secrets, `redacted` where it had any; doing it again changes nothing."""
+        """Give the exchange without secrets, `redacted` where it had any; doing it again changes nothing.
+
+        Of a body that is not whole the end is held back, where it may be the beginning of a secret.
+        """
+        try:
+            result = self._without_secrets(exchange)
+            if self._rules.hook is not None:
+                result = self._hooked(result)
+        except (TooSlow, _HookFailed) as error:
+            return self._withhold(exchange, str(error))
+        return exchange if result == exchange else replace(result, redacted=True)
+
+    def text(self, text: str) -> str:
+        """Give a line of a log, a name, a message without secrets."""
+        try:
+            return self._clean(_text(self._by_parameters(_bytes(text))))
+        except TooSlow as error:
+            return f"(withheld: {error})"
+
+    def recording(self, recording: Recording) -> Recording:
+        """Give a recording whose name, tags and URLs have no secrets."""
+        return replace(
+            recording,
+            name=self.text(recording.name),
+            tags={self.text(key): self.text(value) for key, value in recording.tags.items()},
+            upstreams=tuple(replace(each, url=self.text(each.url)) for each in recording.upstreams),
+        )
+
+    def _without_secrets(self, exchange: Exchange) -> Exchange:
         result = self._by_name(exchange)
         self._placeholders.news = True
         while self._placeholders.news:  # what a body taught may stand in a header before it
             self._placeholders.news = False
             result = self._by_looks(result)
-        return exchange if result == exchange else replace(result, redacted=True)
+        return result
 
     def _by_name(self, exchange: Exchange) -> Exchange:
         request, response = exchange.request, exchange.response
-        target = PARAMETERS.sub(lambda m: m[1] + self._placeholders.of("key", m[2]), _bytes(request.target))
+        target = self._by_parameters(_bytes(request.target))
         request = replace(request, target=_text(target), headers=self._named(request.headers))
         if response is not None:
-            response = replace(response, headers=self._named(response.headers))
+            headers, trailers = self._named(response.headers), self._named(response.trailers)
+            response = replace(response, headers=headers, trailers=trailers)
         return replace(exchange, request=request, response=response)
+
+    def _by_parameters(self, text: bytes) -> bytes:
+        if not self._rules.builtin:
+            return text
+        return PARAMETERS.sub(lambda m: m[1] + self._placeholders.of("key", m[2]), text)
 
     def _named(self, headers: Headers) -> Headers:
         return tuple((name, self._named_value(name.lower(), value)) for name, value in headers)
 
     def _named_value(self, name: str, value: str) -> str:
+        if name in self._rules.headers:
+            return _text(self._placeholders.of("key", _bytes(value)))
+        if not self._rules.builtin:
+            return value
         if name in ("cookie", "set-cookie"):  # the attributes of the latter are no secret
             return _text(_COOKIE.sub(self._cookie, _bytes(value), count=name == "set-cookie"))
         if not _names_a_secret(name):
@@ -66,102 +115,136 @@ class Redactor:
         scheme = found[1] or b""
         placeholder = self._placeholders.of(kind, found[2])
         if scheme.strip().lower() == b"basic":
-            self._placeholders.of(kind, _password(found[2]))
+            self._placeholders.of(kind, password(found[2]))
         return scheme + placeholder
 
     def _by_looks(self, exchange: Exchange) -> Exchange:
+        request, response, outcome = exchange.request, exchange.response, exchange.outcome
+        sent = response is not None or outcome is not Outcome.CLIENT_CLOSED
+        websocket = exchange.websocket
         return replace(
             exchange,
-            request=self._message(exchange.request),
-            response=exchange.response and self._message(exchange.response),
+            request=self._message(request, sent),
+            response=response and self._message(response, outcome is Outcome.COMPLETE),
             error=exchange.error and self._clean(exchange.error),
+            websocket=websocket and redacted_messages(websocket, self._search, outcome is Outcome.COMPLETE),
         )
 
-    def _message[M: (Request, Response)](self, message: M) -> M:
+    def _message[M: (Request, Response)](self, message: M, ended: bool) -> M:
         headers = self._clean_headers(message.headers)
-        body = self._body(message.body, header(headers, "content-encoding") or "identity")
-        if body is not message.body:
-            headers = resized(headers, len(body.data) - len(message.body.data))
+        body = message.body
+        if body.data:
+            body = self._body(body, headers, ended)
+            if body is not message.body:
+                headers = resized(headers, sized(body) - sized(message.body))
         if isinstance(message, Request):
-            return replace(message, target=self._clean(message.target), headers=headers, body=body)
-        return replace(message, headers=headers, body=body, trailers=self._clean_headers(message.trailers))
+            target, host = self._clean(message.target), self._clean(message.host)
+            return replace(message, target=target, host=host, headers=headers, body=body)
+        trailers = self._clean_headers(message.trailers)
+        reason = self._clean(message.reason)
+        return replace(message, headers=headers, body=body, trailers=trailers, reason=reason)
 
     def _clean_headers(self, headers: Headers) -> Headers:
-        joined = "\n".join(value for _, value in headers)  # no pattern goes over a line's end
+        joined = "\n".join([value for _, value in headers])  # no pattern goes over a line's end
         cleaned = self._clean(joined)
         if cleaned == joined:
             return headers
-        if joined.count("\n") >= len(headers):
+        if joined.count("\n") >= len(headers) or self._rules.finders:  # an author's may
             return tuple((name, self._clean(value)) for name, value in headers)
         return tuple((name, value) for (name, _), value in zip(headers, cleaned.split("\n"), strict=True))
 
     def _clean(self, text: str) -> str:
+        if not text:
+            return text
         data = _bytes(text)
-        cleaned, _ = self._replaced(data, ())
+        cleaned, _ = self._search.replaced(data)
         return text if cleaned is data else _text(cleaned)
 
-    def _body(self, body: Body, encoding: str) -> Body:
-        ends = tuple(chunk.end for chunk in body.chunks)
-        encoding = encoding.strip().lower()
+    def _body(self, body: Body, headers: Headers, ended: bool) -> Body:
+        ends = tuple([chunk.end for chunk in body.chunks])
+        encoding = (header(headers, "content-encoding") or "identity").strip().lower()
+        kind, whole = header(headers, "content-type") or "", _is_whole(body, headers, ended)
+        self._search.held = 0
         if encoding == "identity":
-            data, new_ends = self._replaced(body.data, ends)
+            data, new_ends = self._search.body(body.data, ends, kind, whole)
         else:
-            data, new_ends = self._replaced_inside(body.data, ends, encoding)
-        return body if data is body.data else rebuilt(body, data, new_ends)
+            data, new_ends = self._replaced_inside(body.data, ends, encoding, (kind, whole))
+        return body if data is body.data else rebuilt(body, data, new_ends, self._search.held)
 
     def _replaced_inside(
-        self, data: bytes, ends: Sequence[int], encoding: str
+        self, data: bytes, ends: Sequence[int], encoding: str, kind: tuple[str, bool]
     ) -> tuple[bytes, Sequence[int]]:
         """Replace inside a body with one content-encoding or several, the last of them first."""
         rest, _, coding = encoding.rpartition(",")
         cuts = ends if ends and ends[-1] == len(data) else (*ends, len(data))
         if (opened := unpacked(coding.strip(), data, cuts)) is None:
             return data, ends
-        replaced = self._replaced_inside(opened.plain, opened.ends, rest) if rest else None
-        cleaned, cleaned_ends = replaced or self._replaced(opened.plain, opened.ends)
+        replaced = self._replaced_inside(opened.plain, opened.ends, rest, kind) if rest else None
+        cleaned, cleaned_ends = replaced or self._search.body(opened.plain, opened.ends, *kind)
         if cleaned is opened.plain:
             return data, ends
         wire, wire_ends = packed(coding.strip(), data, Opened(cleaned, cleaned_ends, opened.whole))
         return wire, wire_ends[: len(ends)]
 
-    def _replaced(self, data: bytes, ends: Sequence[int]) -> tuple[bytes, Sequence[int]]:
-        """Replace until nothing is left: what stands beside a secret may look like one without it."""
-        for _ in range(_PASSES):
-            if not (edits := _apart((*self._edits(data), *divided(data, self._edits)))):
-                break
-            data, ends = edited(data, ends, edits)
-        return data, ends
+    def _hooked(self, exchange: Exchange) -> Exchange:
+        """What the author's hook makes of an exchange, with the lengths that then are right."""
+        assert self._rules.hook is not None
+        try:
+            with foreign():
+                result = self._rules.hook(exchange)
+        except Exception as error:  # the user's own code, whatever it raises
+            raise _HookFailed(f"the redaction hook failed: {self._clean(told(error))}") from error
+        if not isinstance(result, Exchange) or (result.id, result.channel) != (exchange.id, exchange.channel):
+            raise _HookFailed("the redaction hook gave no exchange of the same id and channel")
+        request = _measured(exchange.request, result.request)
+        response = result.response
+        if response is not None and exchange.response is not None:
+            response = _measured(exchange.response, response)
+        return replace(result, request=request, response=response)
 
-    def _edits(self, data: bytes) -> Iterator[Edit]:
-        for start, stop, kind in looks(data):
-            yield start, stop, self._placeholders.of(kind, data[start:stop])
-        for secret, placeholder in tuple(self._placeholders.sought.items()):
-            at = data.find(secret)
-            while at >= 0:
-                yield at, at + len(secret), placeholder
-                at = data.find(secret, at + len(secret))
+    def _withhold(self, exchange: Exchange, why: str) -> Exchange:
+        """That an exchange was, without anything that it said."""
+        self.withheld += 1
+        if self._complain is not None:
+            self._complain(f"exchange {exchange.id} is kept without its content: {why}")
+        request, response = exchange.request, exchange.response
+        return replace(
+            exchange,
+            request=replace(request, target="/", host="", headers=(), body=Body(size=sized(request.body))),
+            response=response
+            and replace(
+                response, reason="", headers=(), trailers=(), body=Body(size=sized(response.body))
+            ),
+            error=f"content withheld: {why}",
+            websocket=None,
+            redacted=True,
+        )
+
+
+class _HookFailed(Exception):
+    """The author's hook raised, or gave what is no exchange."""
+
+
+def _measured[M: (Request, Response)](before: M, after: M) -> M:
+    """A message with its length in its headers, as far as that follows from what the hook was given."""
+    delta = sized(after.body) - sized(before.body)
+    if not delta or after.headers != before.headers:
+        return after
+    return replace(after, headers=resized(after.headers, delta))
+
+
+def _is_whole(body: Body, headers: Headers, ended: bool) -> bool:
+    """Whether a body can not go on: it came to its end, or has the length that was said, or its last event."""
+    if body.cut:
+        return False
+    if ended or header(headers, "content-length") == str(len(body.data)):
+        return True
+    return any(body.data.find(ending, max(0, len(body.data) - _LAST)) >= 0 for ending in _ENDINGS)
 
 
 @lru_cache(maxsize=1024)
 def _names_a_secret(header_name: str) -> bool:
     return _SECRET_HEADER.fullmatch(header_name) is not None
-
-
-def _apart(edits: Iterable[Edit]) -> list[Edit]:
-    """In order, the longest first, without those that begin inside another."""
-    result: list[Edit] = []
-    for edit in sorted(edits, key=lambda edit: (edit[0], -edit[1])):
-        if not result or edit[0] >= result[-1][1]:
-            result.append(edit)
-    return result
-
-
-def _password(credentials: bytes) -> bytes:
-    """The password in the credentials of the Basic scheme (RFC 7617); empty where there is none."""
-    try:
-        return base64.b64decode(credentials).partition(b":")[2]
-    except binascii.Error:
-        return b""
 
 
 def _bytes(text: str) -> bytes:

@@ -5,9 +5,12 @@ that is searched first (1 µs in 12 KB for a byte, 10 µs for several), then wha
 only then its pattern is tried, at that place. Lengths are bounded, so that no text can make a match long.
 """
 
+import base64
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+from abs_replay.redact.slices import contains, places
 
 LOOK_BACK = 32  # bytes before a mark that `before` sees
 
@@ -27,6 +30,7 @@ NAME_ENDS = (
 PARAMETERS = re.compile(
     rb"([?&]" + NAME_BEGINS + NAME_ENDS + rb"|[?&]code=(?=[^&#]{32}))([^&#]+)", re.IGNORECASE
 )
+NAMES = re.compile(NAME_BEGINS + NAME_ENDS[:-1], re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +42,28 @@ class Shape:
     marks: tuple[bytes, ...]
     pattern: re.Pattern[bytes]
     before: re.Pattern[bytes] | None
+    accept: Callable[[bytes], bool] | None = None
 
 
-def _shape(kind: str, find: str, marks: str, pattern: str, before: re.Pattern[bytes] | None = EDGE) -> Shape:
-    return Shape(kind, find.encode(), tuple(marks.encode().split(b"|")), re.compile(pattern.encode()), before)
+def _shape(
+    kind: str,
+    find: str,
+    marks: str,
+    pattern: str,
+    before: re.Pattern[bytes] | None = EDGE,
+    accept: Callable[[bytes], bool] | None = None,
+) -> Shape:
+    mark = tuple(marks.encode().split(b"|"))
+    return Shape(kind, find.encode(), mark, re.compile(pattern.encode()), before, accept)
+
+
+def is_basic(credentials: bytes) -> bool:
+    """Whether it is `user:password` in base64 (RFC 7617)."""
+    try:
+        plain = base64.b64decode(credentials).decode()
+    except ValueError:
+        return False
+    return ":" in plain and plain.isprintable()
 
 
 # What stands between a member's name and its value, in JSON and in JSON inside a text; and the value.
@@ -66,6 +88,7 @@ SHAPES = (
     _shape("key", "I", "AI", r"(AIza[\w-]{30,64})"),
     _shape("auth", "J", "eyJ", r"(eyJ[\w-]{8,8192}\.eyJ[\w-]{8,8192}\.[\w-]{0,8192})"),
     _shape("auth", "earer ", "Bearer |bearer ", r".earer +((?=[^\s\d]{0,512}\d)[\w.~+/=-]{16,8192})"),
+    _shape("auth", "asic ", "Basic |basic ", r".asic ([A-Za-z0-9+/]{6,1024}={0,2})", EDGE, is_basic),
     _shape(
         "key",
         "_",
@@ -121,21 +144,30 @@ def _by_find() -> dict[bytes, tuple[tuple[bytes, ...], tuple[Shape, ...]]]:
     return {find: (tuple(m for s in shapes for m in s.marks), shapes) for find, shapes in groups.items()}
 
 
-_BY_FIND = _by_find()
+BY_FIND = _by_find()
 
 
 def looks(data: bytes) -> Iterator[tuple[int, int, str]]:
     """Everything that looks like a secret: from where to where, and its kind."""
-    for find, (marks, shapes) in _BY_FIND.items():
-        at = data.find(find) if find != b"://" or b"@" in data else -1
-        while at >= 0:
+    for find, (marks, shapes) in BY_FIND.items():
+        if find == b"://" and not contains(data, b"@"):
+            continue
+        for at in places(data, find):
             end = at + len(find)
             if data.endswith(marks, 0, end):
                 yield from _looks_at(data, end, shapes)
-            at = data.find(find, end)
 
 
 def _looks_at(data: bytes, end: int, shapes: Sequence[Shape]) -> Iterator[tuple[int, int, str]]:
+    for shape, start in marked(data, end, shapes):
+        if found := shape.pattern.match(data, start):
+            span = found.span(found.lastindex or 0)
+            if shape.accept is None or shape.accept(data[slice(*span)]):
+                yield *span, shape.kind
+
+
+def marked(data: bytes, end: int, shapes: Sequence[Shape]) -> Iterator[tuple[Shape, int]]:
+    """The shapes of which a mark ends there and that may stand there, each with where its mark begins."""
     for shape in shapes:
         for mark in shape.marks:
             start = end - len(mark)
@@ -143,5 +175,4 @@ def _looks_at(data: bytes, end: int, shapes: Sequence[Shape]) -> Iterator[tuple[
                 continue
             if shape.before and not shape.before.search(data[max(0, start - LOOK_BACK) : start]):
                 continue
-            if found := shape.pattern.match(data, start):
-                yield *found.span(found.lastindex or 0), shape.kind
+            yield shape, start

@@ -1,0 +1,145 @@
+"""Replaces in texts and bodies: what looks like a secret, what is known as one, what an author's rules find."""
+
+import base64
+import binascii
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from abs_replay.redact import frames
+from abs_replay.redact.bodies import Edit, edited
+from abs_replay.redact.events import divided
+from abs_replay.redact.fitting import Fitting
+from abs_replay.redact.forms import lengths, secret_fields
+from abs_replay.redact.json_paths import values
+from abs_replay.redact.placeholders import PLACEHOLDER, Placeholders
+from abs_replay.redact.rules import Rules
+from abs_replay.redact.shapes import looks
+from abs_replay.redact.slices import matches
+from abs_replay.redact.unfinished import WINDOW, begins_at
+from abs_replay.redact.views import apart, seen_through
+
+PASSES = 10
+DEEP = 2  # escapes in escapes
+
+
+class Search:
+    """The search of one `Redactor`. `held` counts the bytes held back at the ends of what is not whole."""
+
+    def __init__(self, rules: Rules, placeholders: Placeholders) -> None:
+        self._rules, self._placeholders = rules, placeholders
+        self.held = 0
+
+    def body(
+        self, data: bytes, ends: Sequence[int], content_type: str, whole: bool
+    ) -> tuple[bytes, Sequence[int]]:
+        """Replace in a body without content-encoding; the very same bytes where nothing is found."""
+        found = frames.read(data)
+        if not found:
+            return self.replaced(data, ends, content_type, whole)
+        rest = found[-1].stop
+        replace = partial(self.replaced, content_type="", whole=whole)
+        edits = list(frames.replaced(found, replace))
+        if rest < len(data):
+            edits += self._rest(data, rest, whole)
+        return edited(data, ends, edits) if edits else (data, ends)
+
+    def _rest(self, data: bytes, rest: int, whole: bool) -> Iterator[Edit]:
+        """What stands behind the last whole frame: no reader gets to it, and what is half there is held back."""
+        if not whole:
+            self.held += len(data) - rest
+            yield rest, len(data), b""
+            return
+        cleaned, _ = self.replaced(data[rest:])
+        if cleaned != data[rest:]:
+            yield rest, len(data), cleaned
+
+    def replaced(
+        self, data: bytes, ends: Sequence[int] = (), content_type: str = "", whole: bool = True
+    ) -> tuple[bytes, Sequence[int]]:
+        """Replace until nothing is left: what stands beside a secret may look like one without it."""
+        if not whole:
+            data, ends = self._without_beginning(data, ends)
+        before = data
+        for _ in range(PASSES):
+            if not (edits := apart(self._every(data, content_type, whole))):
+                break
+            data, ends = edited(data, ends, edits)
+        if data is not before and (edits := list(lengths(content_type, before, data))):
+            data, ends = edited(data, ends, edits)
+        return data, ends
+
+    def _every(self, data: bytes, content_type: str, whole: bool) -> Iterator[Edit]:
+        yield from self._edits(data)
+        yield from divided(data, self._edits)
+        if content_type and self._rules.builtin:
+            yield from secret_fields(content_type, data, self._placeholders.of)
+        if self._rules.paths:
+            yield from self._at_paths(data)
+
+    def _edits(self, data: bytes, depth: int = 0) -> Iterator[Edit]:
+        if self._rules.builtin:
+            for start, stop, kind in looks(data):
+                self._learn(data, start, stop)
+                yield start, stop, self._placeholders.of(kind, data[start:stop])
+        yield from self._placeholders.found(data)
+        if self._rules.finders:
+            yield from self._findings(data)
+        if depth < DEEP:
+            yield from seen_through(data, partial(self._edits, depth=depth + 1))
+
+    def _learn(self, data: bytes, start: int, stop: int) -> None:
+        if data.endswith((b"Basic ", b"basic "), 0, start):
+            self._placeholders.of("auth", password(data[start:stop]))
+
+    def _findings(self, data: bytes) -> Iterator[Edit]:
+        """What the author's patterns find, but for what is found in a placeholder."""
+        spans = [
+            (start, stop, finder.kind) for finder in self._rules.finders for start, stop in finder.spans(data)
+        ]
+        if not spans:
+            return
+        there = [found.span() for found in matches(PLACEHOLDER, data)]
+        fitting = Fitting(data)
+        for start, stop, kind in spans:
+            if not any(start < after and before < stop for before, after in there):
+                yield from fitting.edits(start, stop, partial(self._placeholders.of, kind))
+
+    def _at_paths(self, data: bytes) -> Iterator[Edit]:
+        for start, stop, is_text in values(data, self._rules.paths):
+            placeholder = self._placeholders.of("field", data[start:stop])
+            if placeholder != data[start:stop]:
+                yield start, stop, placeholder if is_text else b'"' + placeholder + b'"'
+
+    def _without_beginning(self, data: bytes, ends: Sequence[int]) -> tuple[bytes, Sequence[int]]:
+        """Hold back what may be the beginning of a secret, at the end or at the end of a member's texts."""
+        for _ in range(PASSES):
+            if not (edits := apart(self._beginnings(data))):
+                break
+            before = len(data)
+            data, ends = edited(data, ends, edits)
+            self.held += before - len(data)
+        return data, ends
+
+    def _beginnings(self, data: bytes) -> Iterator[Edit]:
+        if edits := list(self._beginning(data)):
+            yield from edits
+            return
+        yield from divided(data, self._beginning, whole=False)
+
+    def _beginning(self, data: bytes, depth: int = 0) -> Iterator[Edit]:
+        start = begins_at(data, self._placeholders, self._rules)
+        if start < len(data):
+            yield start, len(data), b""
+        elif depth < DEEP:
+            cut = max(0, len(data) - WINDOW)
+            for begin, stop, text in seen_through(data[cut:], partial(self._beginning, depth=depth + 1)):
+                if stop == len(data) - cut:
+                    yield begin + cut, stop + cut, text
+
+
+def password(credentials: bytes) -> bytes:
+    """The password in the credentials of the Basic scheme (RFC 7617); empty where there is none."""
+    try:
+        return base64.b64decode(credentials).partition(b":")[2]
+    except binascii.Error:
+        return b""
