@@ -78,11 +78,10 @@ class Routes:
         """The pattern that keeps a host from being asked, if one does."""
         return next((pattern for pattern in self.blocked if fits(pattern, host, port)), None)
 
-    def names(self, host: str) -> bool:
-        """Whether a host was declared, at any port: then someone wants it recorded."""
-        patterns = [route.pattern.rpartition(":")[0] or route.pattern for route in self.routes]
-        hosts = [urlsplit(each.url).hostname or "" for each in self.upstreams]
-        return host in hosts or any(fnmatchcase(host, pattern.lower()) for pattern in patterns)
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that someone wants recorded; of a pattern, what its hosts end with."""
+        patterns = [re.sub(r":([0-9]+|\*)$", "", route.pattern).lstrip("*.") for route in self.routes]
+        return (*filter(None, patterns), *(urlsplit(each.url).hostname or "" for each in self.upstreams))
 
 
 def parse_route(text: str) -> Route:

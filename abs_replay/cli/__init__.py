@@ -8,6 +8,7 @@ import click
 # One line a command: its module (which holds `command`), and what `abs --help` says of it.
 COMMANDS = {
     "record": ("abs_replay.cli.record", "Record what an agent, its model and its tools say."),
+    "ca": ("abs_replay.cli.ca", "Show the certificate authority that recorded clients have to trust."),
     "shim": (
         "abs_replay.cli.shim",
         "Stand in for an MCP server of standard input and output, and record it.",
@@ -17,6 +18,7 @@ COMMANDS = {
     "import": ("abs_replay.cli.import_", "Take recordings of other tools into the store."),
     "export": ("abs_replay.cli.export", "Write a recording as a cassette, or for other tools."),
     "replay": ("abs_replay.cli.replay", "Serve a cassette in place of agent, model and tools."),
+    "check": ("abs_replay.cli.check", "Look cassettes through for what would make a job lie."),
     "run": ("abs_replay.cli.run", "Play sessions against an agent, live or replayed, and grade them."),
     "grade": ("abs_replay.cli.grade", "Judge stored traces by sessions; nothing is run."),
     "diff": ("abs_replay.cli.diff", "List what flipped between two gradings."),

@@ -1,7 +1,6 @@
 """`abs record`: listen before agent, models and tools, and keep what is said, until told to stop."""
 
 import asyncio
-import ipaddress
 import os
 import secrets
 import signal
@@ -16,16 +15,19 @@ from urllib.parse import urlsplit
 
 import click
 
-from abs_replay.channels import KNOWN_MODELS, distinct, environment, parse_upstream, without_proxy
-from abs_replay.cli.listeners import exported, listed
+from abs_replay.channels import KNOWN_MODELS, distinct, parse_upstream
+from abs_replay.cli.forwarding import forward_options, forwarding_for, routes_of, way_through
+from abs_replay.cli.keys import marking
 from abs_replay.cli.recording_log import Log, counted
-from abs_replay.cli.saying import harmless
+from abs_replay.cli.recording_shown import show, variables, warn_of
 from abs_replay.errors import AbsReplayError, UsageError
-from abs_replay.exchange import Channel, Exchange, Headers, Recording, Role, Upstream
+from abs_replay.exchange import Exchange, Recording, Role, Upstream
+from abs_replay.routes import Routes
 
 if TYPE_CHECKING:
-    from abs_replay.proxy import Control
-    from abs_replay.recorder import Recorder, Summary
+    from abs_replay.cli.recording_control import Control
+    from abs_replay.proxy import Listeners
+    from abs_replay.recorder import Summary
     from abs_replay.running import Running
 
 POLL_S = 0.05
@@ -42,6 +44,7 @@ class Plan:
     port: int
     max_body: int
     program: Sequence[str]
+    routes: Routes | None  # of the forward listener, if there is to be one
 
 
 @click.command()
@@ -56,6 +59,7 @@ class Plan:
 @click.option(
     "--tool", multiple=True, metavar="NAME=URL", help="Where a tool is, an MCP server or any other."
 )
+@forward_options
 @click.option("--name", help="What the recording is called [default: the time].")
 @click.option("--session", help="The session document's name that the conversations play.")
 @click.option("--tag", multiple=True, metavar="KEY=VALUE", help="Anything worth knowing later.")
@@ -85,6 +89,10 @@ def command(
     agent: tuple[str, ...],
     llm: tuple[str, ...],
     tool: tuple[str, ...],
+    forward: bool,
+    route: tuple[str, ...],
+    ignore_host: tuple[str, ...],
+    block_host: tuple[str, ...],
     name: str | None,
     session: str | None,
     tag: tuple[str, ...],
@@ -100,13 +108,19 @@ def command(
     Point clients at the listeners: the variables to set are printed. With a COMMAND, run it with them, stop
     when it ends, and exit with its status, or with 1 if anything was lost. Without one, stop with Ctrl-C.
 
+    With nothing declared, or with --forward, it is a proxy for every host, HTTPS included, with a certificate
+    authority of your own that the command is made to trust (abs ca trust-help tells of others).
+
     \b
     abs record --agent http://localhost:8080 --llm openai
     abs record --llm openai --tool "Order MCP=http://localhost:9001/mcp" -- python agent.py
+    abs record --forward --route "*.shop.example=tool:Shop" --ignore-host "*.sentry.io" -- python agent.py
     """
     from abs_replay.store import default_path
 
     upstreams = _upstreams({Role.AGENT: agent, Role.LLM: llm, Role.TOOL: tool})
+    forward = forward or not upstreams or bool(route or ignore_host or block_host)
+    routes = routes_of(route, ignore_host, block_host, upstreams) if forward else None
     now = time.time()
     recording = Recording(
         id=uuid.uuid4().hex,
@@ -116,18 +130,12 @@ def command(
         tags=dict(_tag(text) for text in tag),
         upstreams=upstreams,
     )
-    plan = Plan(recording, default_path(store, os.environ), listen, port, max_body, program)
+    plan = Plan(recording, default_path(store, os.environ), listen, port, max_body, program, routes)
     return _record(plan, Log(quiet, json_log))
 
 
 def _upstreams(declared: Mapping[Role, Sequence[str]]) -> tuple[Upstream, ...]:
-    upstreams = distinct([parse_upstream(role, text) for role, texts in declared.items() for text in texts])
-    if not upstreams:
-        raise UsageError(
-            "nothing to record: say where things are, with --agent URL, --llm URL "
-            f"(or {', '.join(KNOWN_MODELS)}), --tool NAME=URL"
-        )
-    return upstreams
+    return distinct([parse_upstream(role, text) for role, texts in declared.items() for text in texts])
 
 
 def _tag(text: str) -> tuple[str, str]:
@@ -195,23 +203,28 @@ def _need_mitmproxy() -> None:
 
 
 async def _listen(plan: Plan, log: Log) -> "tuple[int, Summary]":
+    from abs_replay.cli.recording_control import Control
     from abs_replay.proxy import listening
     from abs_replay.recorder import Recorder
     from abs_replay.running import noted
+    from abs_replay.snapshots import Open
 
     stop = Stop()
     stop.on_signals()
     recorder: Recorder | None = None
+    opened: list[Callable[[], Sequence[Open]]] = []
     token = secrets.token_urlsafe(24)
+    control = Control(plan.recording, token, log.marked)
 
     def keep(made: Callable[[], Exchange]) -> None:
         assert recorder is not None  # no client is served before the listeners are known
         recorder.put(made)
 
-    def control(method: str, path: str, headers: Headers, body: bytes) -> tuple[int, bytes]:
-        assert recorder is not None
-        return _control(recorder, token)(method, path, headers, body)
+    def kept(exchange: Exchange) -> None:
+        log.kept(exchange)
+        control.kept(exchange)
 
+    forwarding = None if plan.routes is None else forwarding_for(plan.routes)
     try:
         async with listening(
             plan.recording.upstreams,
@@ -220,11 +233,16 @@ async def _listen(plan: Plan, log: Log) -> "tuple[int, Summary]":
             port=plan.port,
             max_body=plan.max_body,
             control=control,
-        ) as addresses:
-            recorder = Recorder(plan.store, plan.recording, say=log.problem, on_kept=log.kept)
-            with noted(plan.store, _running(plan, addresses, token)):
-                _show(plan, addresses, log)
-                status = await _run(plan.program, addresses, stop, lambda: log.status(recorder.summary))
+            forwarding=forwarding,
+            watch=opened.append,
+        ) as listeners:
+            way = way_through(listeners.forward, forwarding, os.environ)
+            recorder = Recorder(plan.store, plan.recording, say=log.problem, on_kept=kept, opened=opened[0])
+            control.begin(recorder, opened[0])
+            with noted(plan.store, _running(plan, listeners, token)):
+                show(plan.recording, plan.store, bool(plan.program), listeners, way, log)
+                warn_of(plan.host, log)
+                status = await _run(plan.program, variables(listeners, way), stop, control, log)
     except BaseException:
         if recorder is not None:
             recorder.close()
@@ -232,55 +250,27 @@ async def _listen(plan: Plan, log: Log) -> "tuple[int, Summary]":
     return status, recorder.close()
 
 
-def _control(recorder: "Recorder", token: str) -> "Control":
-    """What a running recording answers under `/__abs__/` of its listeners."""
-    from abs_replay.proxy import nothing_here
-
-    return nothing_here
-
-
-def _running(plan: Plan, addresses: Mapping[Channel, str], token: str) -> "Running":
+def _running(plan: Plan, listeners: "Listeners", token: str) -> "Running":
     from abs_replay.running import Running
 
-    first = urlsplit(next(iter(addresses.values())))
+    first = urlsplit(next(iter(listeners.values()), listeners.forward or ""))
     origin = f"{first.scheme}://{first.netloc}"
     return Running(plan.recording.id, plan.recording.name, os.getpid(), origin, token)
 
 
-def _show(plan: Plan, addresses: Mapping[Channel, str], log: Log) -> None:
-    variables = environment(addresses)
-    lines = [harmless(f"recording {plan.recording.name} in {plan.store}")]
-    lines += [*listed(addresses), *exported(variables)]
-    if not plan.program:
-        lines.append(
-            "set these for your agent and for whoever talks to it, then chat; Ctrl-C ends the recording"
-        )
-    listeners = {str(channel): url for channel, url in addresses.items()}
-    log.say("listening", "\n".join(lines), listeners=listeners, environment=variables)
-    if not _is_loopback(plan.host):
-        warning = f"listening on {plan.host}: whoever reaches this machine reaches what is behind, unasked"
-        log.say("warning", f"warning: {warning}", message=warning)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 async def _run(
-    program: Sequence[str], addresses: Mapping[Channel, str], stop: Stop, show: Callable[[], None]
+    program: Sequence[str], environment: Mapping[str, str], stop: Stop, control: "Control", log: Log
 ) -> int:
     """Wait for the program's end, or for a signal; gives its status, 0 without one."""
     from abs_replay import child
 
     if not program:
-        while not stop.event.is_set():
-            show()
-            await _sleep(STATUS_S, stop)
+        with marking(control.mark):
+            while not stop.event.is_set():
+                log.status(control.summary, control.open_now())
+                await _sleep(STATUS_S, stop)
         return 0
-    process = child.start(program, environment(addresses) | without_proxy(os.environ))
+    process = child.start(program, environment)
     while process.poll() is None and not stop.event.is_set():
         await _sleep(POLL_S, stop)
     return await asyncio.to_thread(child.finish, process, told=stop.told)

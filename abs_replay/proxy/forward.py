@@ -58,6 +58,9 @@ class Forward:
         if address is not None and isinstance(data.context.client.proxy_mode, RegularMode):
             names = {address[0], data.client_hello.sni or address[0]}
             data.ignore_connection = any(self._routes.is_ignored(name, address[1]) for name in names)
+        if b"h2" in (data.client_hello.alpn_protocols or ()):
+            # Servers prefer it, mitmproxy takes what the client named first: to many that is HTTP/1.1.
+            data.context.server.alpn = b"h2"
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         if not is_forward(flow) or LEFT_OUT in flow.metadata or self._blocks(flow):

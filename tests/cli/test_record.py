@@ -213,7 +213,6 @@ def test_listening_beyond_loopback_is_warned_of(store: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "abs: nothing to record: say where things are, with --agent URL"),
         (["--llm", "openai", "--tag", "x"], "abs: --tag 'x': expected KEY=VALUE"),
         (["--tool", "ftp://x"], "abs: --tool 'ftp://x': expected URL or NAME=URL"),
         (["--tool", "http://a", "--tool", "http://b"], "abs: two channels are called tool: name them"),
