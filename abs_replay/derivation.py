@@ -4,23 +4,28 @@ They are kept with the digest of their exchanges, the decoders' version and the 
 conversations, and derived again, with a notice, when one of these is another. Where they can not be
 kept, since another process holds the store or it can not be written, they are given all the same.
 
+A mark in a recording ends what was said until then: exchanges before and after it are assembled apart.
+What follows a mark with a name is called so.
+
 A recording in progress is derived when it is read, and when it ends, as an imported one is at once. Not
 when a conversation goes idle: what was derived then would be derived again with the next exchange, in
 the process that passes the tester's traffic on.
 """
 
 import sys
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import groupby
 
 from abs_replay import decoders
 from abs_replay.assembly import Account, ConversationKey, assemble, explain
 from abs_replay.decoders import Decoded
 from abs_replay.errors import StoreError
-from abs_replay.exchange import Exchange, Recording
+from abs_replay.exchange import Exchange, Mark, Recording
 from abs_replay.store import IMPORTED, Derivation, Store, Whole
-from abs_replay.trace import Trace
+from abs_replay.trace import NAME, Trace
 
 SAVING_S = 0.5  # how long to wait for the lock: who reads should not wait to have kept
 AT_END_BYTES = 40_000_000  # of bodies; more would keep whoever ends a recording waiting for seconds
@@ -61,7 +66,42 @@ def traces_of(
 
 def account_of(store: Store, recording: Recording, by: ConversationKey = NO_KEY) -> Account:
     """Derive a recording's traces with the reasons for them, as its exchanges are now; keeps nothing."""
-    return explain(store.each_exchange(recording.id), recording, by)
+    exchanges = store.each_exchange(recording.id)
+    parts = [_explained(part, recording, by, name) for name, part in parted(exchanges, recording.marks)]
+    notes = {trace: noted for part in parts for trace, noted in part.notes.items()}
+    return Account(
+        tuple(trace for part in parts for trace in part.traces),
+        notes,
+        tuple(fate for part in parts for fate in part.fates),
+    )
+
+
+def _explained(
+    exchanges: Iterable[Exchange], recording: Recording, by: ConversationKey, name: str | None
+) -> Account:
+    account = explain(exchanges, recording, by)
+    return replace(account, traces=tuple(called(trace, name) for trace in account.traces))
+
+
+def parted(
+    exchanges: Iterable[Exchange], marks: Sequence[Mark]
+) -> Iterator[tuple[str | None, Iterable[Exchange]]]:
+    """Part exchanges, which come in start order, at the marks; each part with its mark's name.
+
+    An exchange that was under way when a mark was set belongs before it. Take each part to its end before
+    the next.
+    """
+    if not marks:
+        yield None, exchanges
+        return
+    times = [mark.at for mark in marks]
+    for index, part in groupby(exchanges, key=lambda each: bisect_left(times, each.started_at)):
+        yield marks[index - 1].name if index else None, part
+
+
+def called(trace: Trace, name: str | None) -> Trace:
+    """The trace under a name, or as it is."""
+    return replace(trace, tags={**trace.tags, NAME: name}) if name else trace
 
 
 def derive_at_end(store: Store, recording: Recording, by: ConversationKey = NO_KEY) -> None:
@@ -123,16 +163,17 @@ def _assembled(
 ) -> tuple[Trace, ...]:
     """Assemble, and say of each decoder that failed how often it did."""
     failed: dict[str, list[Decoded]] = {}
-    traces = assemble(
-        exchanges, recording, by, lambda one: failed.setdefault(str(one.failed), []).append(one)
-    )
+    traces: list[Trace] = []
+    for name, part in parted(exchanges, recording.marks):
+        found = assemble(part, recording, by, lambda one: failed.setdefault(str(one.failed), []).append(one))
+        traces += [called(trace, name) for trace in found]
     for ones in failed.values():
         times = "an exchange" if len(ones) == 1 else f"{len(ones)} exchanges"
         notice(
             f"recording {recording.name} ({recording.id}): of {times}, {ones[0].reason}; what it can not "
             f"decode is in no trace: `abs show {recording.id[:12]} --why` lists it"
         )
-    return traces
+    return tuple(traces)
 
 
 def _with_what_was_played(trace: Trace, before: Trace | None) -> Trace:

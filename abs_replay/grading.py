@@ -70,11 +70,13 @@ def select_stored(
 ) -> Selection:
     """Say which session judges which trace of a store; those that name none of them are left out.
 
+    A trace of a recording that plays no session names one where it is called like it.
+
     Raises `UsageError` where nothing is left to judge.
     """
     by_name = _by_name(sessions)
     only = _only(by_name, session_for)
-    chosen = [(trace, only or by_name.get(trace.session or "")) for trace in traces]
+    chosen = [(trace, only or by_name.get(trace.session or trace.name or "")) for trace in traces]
     left_out = [trace for trace, session in chosen if session is None]
     nameless = sum(trace.session is None for trace in left_out)
     selection = replace(

@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from abs_replay.exact_json import Json
 
 # The actors of the ABS vocabulary; another one would match no behavior and fail silently.
 ACTORS = ("user", "assistant", "tool", "system", "human", "external")
+
+NAME: Final = "name"  # the tag that a conversation is called by
 
 
 class Visibility(StrEnum):
@@ -88,6 +91,11 @@ class Trace:
     tags: Mapping[str, str] = field(default_factory=dict)
     agent_version: str | None = None
     branch_of: Branch | None = None
+
+    @property
+    def name(self) -> str | None:
+        """What the conversation is called, by a mark or by whoever annotated it."""
+        return self.tags.get(NAME)
 
     @property
     def models(self) -> tuple[str, ...]:

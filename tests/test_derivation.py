@@ -11,9 +11,9 @@ import pytest
 
 from abs_replay import decoders, derivation
 from abs_replay.assembly import ConversationKey
-from abs_replay.derivation import derive_imported, traces_of
+from abs_replay.derivation import account_of, derive_imported, traces_of
 from abs_replay.errors import StoreError
-from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role
+from abs_replay.exchange import Body, Channel, Exchange, Mark, Recording, Request, Response, Role
 from abs_replay.store import Spool, Store, Whole
 from abs_replay.trace import Trace
 
@@ -194,3 +194,48 @@ def test_imported_traces_are_read_as_they_are_since_no_exchange_shows_them(store
     store.add([whole("r-3", (), (told,))])
     assert [trace.id for trace in traces_of(store, "r-3", notices.append)] == ["t-own"]
     assert notices == []
+
+
+def test_no_conversation_goes_on_over_a_mark_which_names_what_follows(store: Store) -> None:
+    recording = Recording("r-2", "marked", 10.0, marks=(Mark(12.5), Mark(14.0, "refund"), Mark(14.2, "lamp")))
+    turns = [
+        ("Hello?", 11.0),
+        ("Still there?", 12.5),
+        ("Money back!", 14.1),
+        ("A lamp.", 15.0),
+        ("Red.", 16.0),
+    ]
+    store.add([Whole(recording, tuple(chat(f"m{at}", said, "Yes.", at) for said, at in turns))])
+
+    traces = traces_of(store, "marked")
+
+    assert [(trace.name, said((trace,))) for trace in traces] == [
+        (None, ["Hello?"]),
+        (None, ["Still there?"]),
+        ("refund", ["Money back!"]),
+        ("lamp", ["A lamp."]),
+        ("lamp", ["Red."]),
+    ]
+    assert [(trace.id, trace.name) for trace in account_of(store, store.recording("marked")).traces] == [
+        (trace.id, trace.name) for trace in traces
+    ]
+
+
+def test_a_history_that_goes_on_over_a_mark_makes_two_conversations(store: Store) -> None:
+    first = chat("h1", "Hello?", "Yes.", 11.0)
+    history = [("user", "Hello?"), ("assistant", "Yes."), ("user", "A lamp.")]
+    body = json.dumps({"messages": [{"role": role, "content": text} for role, text in history]}).encode()
+    second = replace(chat("h2", "", "Here.", 13.0), request=replace(first.request, body=Body(body)))
+    store.add([Whole(Recording("r-3", "whole", 10.0), (first, second))])
+    marked = Recording("r-4", "apart", 10.0, marks=(Mark(12.0, "lamp"),))
+    store.add([Whole(marked, (first, second))])
+
+    assert len(traces_of(store, "whole")) == 1
+    assert [trace.name for trace in traces_of(store, "apart")] == [None, "lamp"]
+
+
+def test_a_mark_that_is_set_later_derives_the_traces_again(store: Store) -> None:
+    store.append("r-1", [chat("e2", "Where is my order?", "Here.", 3.0)])
+    assert [trace.name for trace in traces_of(store, "demo", lambda _: None)] == [None, None]
+    store.append("r-1", [Mark(2.0, "again")])
+    assert [trace.name for trace in traces_of(store, "demo", lambda _: None)] == [None, "again"]
