@@ -1,4 +1,4 @@
-"""What a running recorder answers under `/__abs__/`: marks from anyone here, exchanges for the token alone."""
+"""What a running recorder answers under `/__abs__/`: marks from anyone, exchanges for the token alone."""
 
 import json
 from collections.abc import Iterator
@@ -53,7 +53,9 @@ def line(id_: str) -> bytes:
 
 def test_a_mark_with_a_name_and_one_without_are_kept_in_the_store(control: Control, store: Path) -> None:
     status, answer = asked(control, "POST", "mark", b'{"name": "refund"}')
-    assert status == 200 and isinstance(answer, dict) and answer["name"] == "refund"
+    assert status == 200
+    assert isinstance(answer, dict)
+    assert answer["name"] == "refund"
     assert [asked(control, "POST", "mark", body)[0] for body in (b"", b" ", b"{}")] == [200] * 3
     control._running().close()
     marks = Store(store).recording("r1").marks
@@ -64,7 +66,8 @@ def test_a_mark_with_a_name_and_one_without_are_kept_in_the_store(control: Contr
 @pytest.mark.parametrize("body", [b"refund", b'"refund"', b'{"name": 3}', b'{"name": "%s"}' % (b"x" * 201)])
 def test_a_mark_that_is_none_is_refused_with_the_shape_that_is_expected(idle: Control, body: bytes) -> None:
     status, answer = asked(idle, "POST", "mark", body)
-    assert status == 400 and "name" in str(answer)
+    assert status == 400
+    assert "name" in str(answer)
 
 
 def test_an_exchange_is_taken_from_who_shows_the_token_alone(control: Control, store: Path) -> None:
