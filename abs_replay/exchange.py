@@ -49,6 +49,7 @@ class Outcome(StrEnum):
     REFUSED = "refused"  # no connection
     TLS_FAILED = "tls_failed"
     TIMED_OUT = "timed_out"
+    UNFINISHED = "unfinished"  # still open when it was last kept; its recorder was killed
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,47 @@
 """Keeps what is put: a queue, a thread that takes secrets out and writes, and a spool for bad times.
 
-`put` never waits and never raises; an exchange that has ended is on disk within 250 ms. The thread
-opens the store for a second at a time at most, so that others can read it in between.
+`put` never waits and never raises; an exchange that has ended is on disk within 250 ms: in the store,
+or in the spool where the store is held or can not be written. Where that fails, too, it waits in memory,
+up to a bound. The thread opens the store for a second at a time at most, so that others can read it in
+between. What is open is kept about once a second (`snapshots`).
 """
 
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
+from typing import Protocol, runtime_checkable
 
 from abs_replay.errors import StoreError, StoreLocked
-from abs_replay.exchange import Body, Chunk, Exchange, Outcome, Recording, header
+from abs_replay.exchange import Exchange, Mark, Outcome, Recording, header
 from abs_replay.redact import Redactor
-from abs_replay.store import Spool, Store
+from abs_replay.snapshots import Open, Snapshots
+from abs_replay.store import Kept, Spool, Store, Unfinished, exchanges_in
 
 BATCH_S = 0.05  # what comes within this time becomes one transaction; readers try every 20 ms
 BATCH_SIZE = 500
 OPEN_S = 1.0  # at most; then readers get in for the time of a batch
 LINGER_S = 0.2  # the file stays open for more: opening it costs 60 ms of processor time
 LOCK_S = 0.15  # then the spool
+BATCH_BYTES = 8 << 20
+MEMORY = 128 << 20  # bytes that may wait to be written
+AGAIN_S = 1.0  # between two tries, while neither store nor spool can be written
+AT_LAST_S = 3.0  # how long it is tried at the end
 
 STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 
-type Made = Exchange | Callable[[], Exchange]
+type Made = Kept | Callable[[], Exchange]
+
+
+@runtime_checkable
+class Weighed(Protocol):
+    """Knows how many bytes it holds."""
+
+    def weight(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +54,10 @@ class Summary:
     errors: int = 0
     lost: int = 0
     spooled: int = 0
+    marks: int = 0
 
-    def plus(self, exchanges: Sequence[Exchange], spooled: bool) -> "Summary":
+    def plus(self, kept: Sequence[Kept], spooled: bool) -> "Summary":
+        exchanges = exchanges_in(kept)
         return replace(
             self,
             exchanges=self.exchanges + len(exchanges),
@@ -47,6 +65,7 @@ class Summary:
             bytes=self.bytes + sum(map(size, exchanges)),
             errors=self.errors + sum(map(is_error, exchanges)),
             spooled=self.spooled + spooled * len(exchanges),
+            marks=self.marks + len(kept) - len(exchanges),
         )
 
 
@@ -72,48 +91,19 @@ def say_on_stderr(message: str) -> None:
     print(f"abs: {message}", file=sys.stderr, flush=True)
 
 
-class Tee:
-    """A copy of one body, taken on the way; what it gives back is always what it got."""
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What is to be kept at once, and how many bytes of memory it was put with."""
 
-    __slots__ = ("_fault", "_kept", "_limit", "_pieces", "_size", "_start")
-
-    def __init__(self, start: float, limit: int) -> None:
-        self._start, self._limit = start, limit
-        self._pieces: list[tuple[float, bytes]] = []
-        self._size = self._kept = 0
-        self._fault: Exception | None = None
-
-    def __call__(self, data: bytes) -> bytes:
-        # mitmproxy drops the chunk when this raises, and the client waits for ever.
-        try:
-            self._note(data)
-        except Exception as error:
-            self._fault = error
-        return data
-
-    def _note(self, data: bytes) -> None:
-        if not data:  # mitmproxy's end marker
-            return
-        self._size += len(data)
-        room = self._limit - self._kept
-        if room > 0:
-            self._pieces.append((time.perf_counter(), data[:room]))
-            self._kept += min(len(data), room)
-
-    def body(self) -> Body:
-        """Give what was copied so far; raises what went wrong while copying."""
-        if self._fault is not None:
-            raise self._fault
-        chunks, end = [], 0
-        for at, piece in self._pieces:
-            end += len(piece)
-            chunks.append(Chunk(end, (at - self._start) * 1000))
-        data = b"".join(piece for _, piece in self._pieces)
-        return Body(data, tuple(chunks), self._size if self._size > end else None)
+    kept: Sequence[Kept]
+    weight: int
 
 
 class Recorder:
-    """One recording being written. Raises `StoreError` where it can not begin."""
+    """One recording being written. Raises `StoreError` where it can not begin.
+
+    `opened` tells what is open now. `memory` is how many bytes may wait to be written.
+    """
 
     def __init__(
         self,
@@ -122,12 +112,21 @@ class Recorder:
         *,
         say: Callable[[str], None] = say_on_stderr,
         on_kept: Callable[[Exchange], None] | None = None,
+        opened: Callable[[], Sequence[Open]] = tuple,
+        memory: int = MEMORY,
     ) -> None:
-        self._store, self._spool = Store(store_path), Spool(store_path)
+        self._store, self._spool = Store(store_path, say=say), Spool(store_path)
         self._id, self._say, self._on_kept = recording.id, say, on_kept
         self._said: set[str] = set()
         self._redactor = Redactor()
-        self._queue: SimpleQueue[Made | None] = SimpleQueue()
+        self._snapshots = Snapshots(
+            Unfinished(store_path, recording.id), self._redactor, opened, self._complain
+        )
+        self._queue: SimpleQueue[tuple[Made, int] | None] = SimpleQueue()
+        self._waiting: deque[Batch] = deque()
+        self._again = 0.0  # not before that is it tried again, while nothing can be written
+        self._memory, self._held, self._refused = memory, 0, 0
+        self._holding = Lock()
         self._closing = False
         self.summary = Summary()
         self._store.begin(recording)
@@ -136,12 +135,25 @@ class Recorder:
 
     def put(self, made: Made) -> None:
         """Queue an exchange, or a function that makes one; it is called in the writer thread."""
-        self._queue.put(made)
+        weight = _weight(made)
+        with self._holding:
+            if self._held and self._held + weight > self._memory:
+                self._refused += 1
+                return
+            self._held += weight
+        self._queue.put((made, weight))
+
+    def mark(self, name: str | None = None) -> Mark:
+        """Let the conversations end here, and those that follow be called by this name."""
+        mark = Mark(time.time(), name)
+        self.put(mark)
+        return mark
 
     def close(self) -> Summary:
         """Write what is queued, note the end, and say what the recording came to."""
         self._queue.put(None)
         self._thread.join()
+        self._snapshots.close()
         try:
             self._store.end(self._id, time.time())
         except StoreError as error:
@@ -155,61 +167,103 @@ class Recorder:
 
     def _write(self) -> None:
         while not self._closing:
-            if batch := self._gather(None):
-                self._keep(batch)
+            self._gather(self._patience())
+            self._turn()
+            if self._waiting and time.monotonic() >= self._again:
+                self._flush(LOCK_S)
+        self._flush_at_last()
 
-    def _gather(self, patience: float | None) -> list[Exchange]:
-        """Take what is queued, or comes within a batch's time; waits `patience` seconds for the first."""
-        made: list[Made] = []
-        until = None if patience is None else time.monotonic() + patience
-        while len(made) < BATCH_SIZE:
+    def _patience(self) -> float:
+        patience = self._snapshots.patience()
+        return min(patience, max(0.0, self._again - time.monotonic())) if self._waiting else patience
+
+    def _turn(self) -> None:
+        """Do what is to be done now and then."""
+        self._snapshots.turn()
+        with self._holding:
+            refused, self._refused = self._refused, 0
+        if refused:
+            self._lose(refused, f"more than {self._memory >> 20} MiB waited to be written")
+
+    def _gather(self, patience: float) -> None:
+        """Let wait what is queued, or comes within a batch's time; waits `patience` seconds for the first."""
+        kept: list[Kept] = []
+        weight = count = 0
+        until = time.monotonic() + patience
+        while count < BATCH_SIZE and weight < BATCH_BYTES:
             try:
-                each = self._queue.get(timeout=None if until is None else max(0.0, until - time.monotonic()))
+                each = self._queue.get(timeout=max(0.0, until - time.monotonic()))
             except Empty:
                 break
             if each is None:
                 self._closing = True
                 break
-            if not made:
+            if not count:
                 until = time.monotonic() + BATCH_S
-            made.append(each)
-        return [exchange for each in made if (exchange := self._redacted(each)) is not None]
+            count, weight = count + 1, weight + each[1]
+            if (redacted := self._redacted(each[0])) is not None:
+                kept.append(redacted)
+        if count:
+            self._waiting.append(Batch(kept, weight))
 
-    def _redacted(self, made: Made) -> Exchange | None:
+    def _redacted(self, made: Made) -> Kept | None:
         """The exchange without its secrets; None, and loud, where that fails: it is not written with them."""
+        if isinstance(made, Mark):
+            return made
         try:
             return self._redactor.redact(made() if callable(made) else made)
         except Exception as error:
             self._lose(1, f"an exchange could not be read: {error!r}")
             return None
 
-    def _keep(self, batch: list[Exchange]) -> None:
+    def _flush(self, patience: float) -> None:
+        """Write what waits: into the store, else into the spool, else let it wait on."""
         try:
-            with self._store.writing(LOCK_S) as writer:
+            with self._store.writing(patience) as writer:
                 self._miss_what_is_gone()
                 until = time.monotonic() + OPEN_S
-                while batch:
-                    writer.append(self._id, batch)
-                    self._kept(batch)
-                    left = until - time.monotonic()
-                    batch = self._gather(min(LINGER_S, left)) if left > 0 and not self._closing else []
+                while self._waiting:
+                    writer.append(self._id, self._waiting[0].kept)
+                    self._kept()
+                    if (left := until - time.monotonic()) > 0 and not (self._waiting or self._closing):
+                        self._gather(min(LINGER_S, left, self._snapshots.patience()))
+                        self._turn()
         except StoreLocked:
-            self._keep_in_spool(batch)
+            self._flush_into_spool()
         except Exception as error:  # whatever it is, the thread goes on
             self._complain(str(error) if isinstance(error, StoreError) else repr(error))
-            self._keep_in_spool(batch)
-
-    def _keep_in_spool(self, batch: list[Exchange]) -> None:
-        try:
-            self._spool.append(self._id, batch)
-        except Exception as error:
-            self._lose(len(batch), str(error))
+            self._flush_into_spool()
         else:
-            self._kept(batch, spooled=True)
+            self._said.clear()
 
-    def _kept(self, batch: list[Exchange], spooled: bool = False) -> None:
-        self.summary = self.summary.plus(batch, spooled)
-        for exchange in batch if self._on_kept else ():
+    def _flush_into_spool(self) -> None:
+        try:
+            while self._waiting:
+                self._spool.append(self._id, self._waiting[0].kept)
+                self._kept(spooled=True)
+        except Exception as error:
+            self._again = time.monotonic() + AGAIN_S
+            self._complain(f"{error}; what is recorded waits in memory")
+
+    def _flush_at_last(self) -> None:
+        until = time.monotonic() + AT_LAST_S
+        while self._waiting:
+            self._flush(LOCK_S)
+            if self._waiting and time.monotonic() > until:
+                count = sum(len(exchanges_in(batch.kept)) for batch in self._waiting)
+                self._lose(count, "neither the store nor its spool could be written until the end")
+                return
+            time.sleep(AGAIN_S / 10 if self._waiting else 0)
+
+    def _kept(self, spooled: bool = False) -> None:
+        """The first that waited is on disk."""
+        batch = self._waiting.popleft()
+        with self._holding:
+            self._held -= batch.weight
+        self.summary = self.summary.plus(batch.kept, spooled)
+        exchanges = exchanges_in(batch.kept)
+        self._snapshots.ended(exchange.id for exchange in exchanges)
+        for exchange in exchanges if self._on_kept else ():
             assert self._on_kept is not None
             self._on_kept(exchange)
 
@@ -229,3 +283,10 @@ class Recorder:
         if message not in self._said:
             self._said.add(message)
             self._say(message)
+
+
+def _weight(made: Made) -> int:
+    """The bytes that something holds while it waits."""
+    if isinstance(made, Weighed):
+        return made.weight()
+    return size(made) if isinstance(made, Exchange) else 0

@@ -89,7 +89,8 @@ class AbsRecorder:
         )
         try:
             named = Path(options.abs_store).expanduser() if options.abs_store else None
-            self._recorder = Recorder(default_path(named, os.environ), recording)
+            store = default_path(named, os.environ)
+            self._recorder = Recorder(store, recording, opened=self._tap.unfinished)
         except AbsReplayError as error:
             raise SystemExit(f"abs: {error}") from None  # traffic that nobody keeps is worse than none
 

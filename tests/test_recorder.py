@@ -13,8 +13,9 @@ import pytest
 
 from abs_replay.errors import RecordingError, StoreError
 from abs_replay.exchange import Body, Channel, Exchange, Outcome, Recording, Request, Response, Role
-from abs_replay.recorder import Recorder, Summary, Tee
+from abs_replay.recorder import Recorder, Summary
 from abs_replay.store import Spool, Store
+from abs_replay.tee import Tee
 
 NOW = 1_750_000_000.0
 SECRET = "sk-proj-Abcdefghijklmnop1234567890"
@@ -164,22 +165,60 @@ def test_readers_get_in_while_much_is_being_recorded(case: Case) -> None:
     assert case.recorder.close().lost == 0
 
 
-def test_what_neither_store_nor_spool_takes_is_lost_loudly_and_the_rest_goes_on(case: Case) -> None:
-    case.recorder.put(exchange(1))
-    assert within(3.0, lambda: case.recorder.summary.exchanges == 1)
-    time.sleep(0.5)  # it keeps the file open for a while
-    case.path.unlink()
-    case.path.mkdir()  # neither a store nor, below, a file for the spool can be written
-    Spool(case.path).path.mkdir()
-    case.recorder.put(exchange(2))
-    assert within(5.0, lambda: case.recorder.summary.lost == 1)
-    Spool(case.path).path.rmdir()
-    case.path.rmdir()
-    case.recorder.put(exchange(3))
+@contextmanager
+def unwritable(path: Path) -> Iterator[None]:
+    """Neither the store nor its spool can be written."""
+    path.unlink(missing_ok=True)
+    for each in (path, Spool(path).path):
+        each.mkdir()
+    yield
+    for each in (path, Spool(path).path):
+        each.rmdir()
+
+
+def test_what_can_be_written_nowhere_waits_in_memory_and_is_kept_later(case: Case) -> None:
+    with unwritable(case.path):
+        case.recorder.put(exchange(1))
+        assert within(5.0, lambda: case.said)
+        case.recorder.put(exchange(2))
+        time.sleep(0.2)
+    assert within(5.0, lambda: case.recorder.summary.exchanges == 2)
+    assert case.kept() == ["exchange-1", "exchange-2"]
     summary = case.recorder.close()
-    assert (summary.exchanges, summary.lost) == (1, 2)  # the first went with the deleted store
-    assert case.kept() == ["exchange-3"]
-    assert any(line.startswith("LOST 1 exchange: spool") for line in case.said)
+    assert (summary.exchanges, summary.lost) == (2, 0)
+    assert any(line.endswith("what is recorded waits in memory") for line in case.said)
+
+
+def test_what_can_be_written_nowhere_until_the_end_is_lost_loudly(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("abs_replay.recorder.AT_LAST_S", 0.2)
+    with unwritable(case.path):
+        case.recorder.put(exchange(1))
+        assert case.recorder.close().lost == 1
+    assert "LOST 1 exchange: neither the store nor its spool could be written until the end" in case.said
+
+
+def test_what_waits_is_bounded_and_what_is_beyond_is_lost_loudly(tmp_path: Path) -> None:
+    path, said = tmp_path / "store.duckdb", list[str]()
+    recorder = Recorder(path, Recording("r1", "chat", NOW), say=said.append, memory=1 << 20)
+    large = Request("POST", "/", (), Body(bytes(400_000)))
+    with unwritable(path):
+        began = time.monotonic()
+        for number in range(50):
+            recorder.put(exchange(number, request=large))
+        assert time.monotonic() - began < 0.1
+        assert within(5.0, lambda: recorder.summary.lost == 48)
+    summary = recorder.close()
+    assert (summary.exchanges, summary.lost) == (2, 48)
+    assert "LOST 48 exchanges: more than 1 MiB waited to be written" in said
+
+
+def test_one_that_is_larger_than_the_bound_is_kept_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "store.duckdb"
+    recorder = Recorder(path, Recording("r1", "chat", NOW), memory=1000)
+    recorder.put(exchange(1, request=Request("POST", "/", (), Body(bytes(5000)))))
+    assert recorder.close().exchanges == 1
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.5], ids=["while it is open", "while it is closed"])

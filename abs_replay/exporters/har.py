@@ -25,6 +25,7 @@ _ERRORS: Final[Mapping[Outcome, str]] = {
     Outcome.REFUSED: "net::ERR_CONNECTION_REFUSED",
     Outcome.TLS_FAILED: "net::ERR_SSL_PROTOCOL_ERROR",
     Outcome.TIMED_OUT: "net::ERR_TIMED_OUT",
+    Outcome.UNFINISHED: "net::ERR_ABORTED",
 }
 _UNKNOWN: Final = -1  # as the specification says for sizes that nobody counted
 

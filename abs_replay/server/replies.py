@@ -74,7 +74,7 @@ def _no_answer(exchange: Exchange) -> Reply:
 
 def _ending(exchange: Exchange, response: Response) -> Ending:
     body, outcome = response.body, exchange.outcome
-    if outcome in (Outcome.UPSTREAM_CLOSED, Outcome.TIMED_OUT) or body.cut:
+    if outcome in (Outcome.UPSTREAM_CLOSED, Outcome.TIMED_OUT, Outcome.UNFINISHED) or body.cut:
         return Ending.TORN
     if _listens(exchange, response):
         return Ending.HELD

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from abs_replay.store.marks import Kept, exchanges_in
 from abs_replay.store.parquet import steps_as_parquet
 from abs_replay.store.spool import Spool
 from abs_replay.store.store import Store
@@ -15,6 +16,7 @@ from abs_replay.store.summaries import (
     RecordingSummary,
     Whole,
 )
+from abs_replay.store.unfinished import Unfinished
 from abs_replay.store.writing import Writer
 
 __all__ = [
@@ -23,12 +25,15 @@ __all__ = [
     "ExchangeSummary",
     "Found",
     "GradingSummary",
+    "Kept",
     "RecordingSummary",
     "Spool",
     "Store",
+    "Unfinished",
     "Whole",
     "Writer",
     "default_path",
+    "exchanges_in",
     "steps_as_parquet",
 ]
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from abs_replay.errors import StoreError, StoreLocked
-from abs_replay.store import migrations
+from abs_replay.store import copying, migrations
+from abs_replay.store.copying import log_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -41,8 +43,14 @@ _guard = threading.Lock()
 _threads: dict[Path, threading.Lock] = {}
 
 
+def say_on_stderr(message: str) -> None:
+    print(f"abs: {message}", file=sys.stderr, flush=True)
+
+
 @contextmanager
-def reading(path: Path, patience: float) -> Iterator[DuckDBPyConnection]:
+def reading(
+    path: Path, patience: float, say: Callable[[str], None] = say_on_stderr
+) -> Iterator[DuckDBPyConnection]:
     """The store, to read from; raises `StoreError` where there is none, `StoreLocked` after `patience` s."""
     with _explaining(path):
         if not path.exists():
@@ -52,7 +60,7 @@ def reading(path: Path, patience: float) -> Iterator[DuckDBPyConnection]:
         connection = _connect(path, True, patience)
         if _version(connection, path) < migrations.CURRENT:
             connection.close()
-            with writing(path, patience):
+            with writing(path, patience, say=say):
                 pass
             connection = _connect(path, True, patience)
         with connection:
@@ -60,8 +68,10 @@ def reading(path: Path, patience: float) -> Iterator[DuckDBPyConnection]:
 
 
 @contextmanager
-def writing(path: Path, patience: float, tidy: bool = True) -> Iterator[DuckDBPyConnection]:
-    """The store, to write to, made where there is none.
+def writing(
+    path: Path, patience: float, tidy: bool = True, say: Callable[[str], None] = say_on_stderr
+) -> Iterator[DuckDBPyConnection]:
+    """The store, to write to, made where there is none, and brought to the current format after a copy was made.
 
     A commit is safe in DuckDB's log; `tidy` moves the log into the file at the close, else it may
     grow to `LOG_LIMIT` first.
@@ -69,16 +79,44 @@ def writing(path: Path, patience: float, tidy: bool = True) -> Iterator[DuckDBPy
     with _explaining(path), _alone(path, patience):
         if not path.exists():
             _create(path)
-        connection = _connect(path, False, patience)
-        found = _version(connection, path)
-        with connection:
-            if found < migrations.CURRENT:
-                migrations.migrate(connection, found)
+        with _current(path, patience, say) as connection:
             if not tidy:
                 connection.execute("PRAGMA disable_checkpoint_on_shutdown")
             yield connection
-            if _log(path).exists() and _log(path).stat().st_size > LOG_LIMIT:
+            if log_of(path).exists() and log_of(path).stat().st_size > LOG_LIMIT:
                 connection.checkpoint()
+
+
+def shrink(path: Path, patience: float) -> None:
+    """Give back what is free in the file, if that is most of it and nobody else uses the file now."""
+    with _explaining(path), _alone(path, patience):
+        with _connect(path, False, patience) as connection:
+            wasteful = copying.is_wasteful(connection, path)
+        if wasteful:
+            copying.rewrite(path, SETTINGS)
+
+
+def _current(path: Path, patience: float, say: Callable[[str], None]) -> DuckDBPyConnection:
+    """The store opened for writing, in the current format."""
+    copied: tuple[int, Path] | None = None
+    deadline = time.monotonic() + patience
+    while True:
+        connection = _connect(path, False, patience)
+        found = _version(connection, path)
+        if found == migrations.CURRENT:
+            return connection
+        if not found or (copied and copied[0] == found):
+            migrations.migrate(connection, found)
+            if copied:
+                say(f"store {path} had the older format {found}; it is kept as it was in {copied[1]}")
+            return connection
+        connection.close()  # which moves the log into the file
+        try:
+            copied = found, copying.keep_copy(path, found)
+        except BlockingIOError as error:
+            if time.monotonic() >= deadline:
+                raise _locked(path, "another process") from error
+            time.sleep(RETRY)
 
 
 def file_at(path: Path) -> tuple[int, int] | None:
@@ -88,10 +126,6 @@ def file_at(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _log(path: Path) -> Path:
-    return path.with_name(path.name + ".wal")
 
 
 @contextmanager
@@ -135,7 +169,7 @@ def _create(path: Path) -> None:
     aside = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _log(path).unlink(missing_ok=True)  # of a store that someone deleted: it fits no other
+        log_of(path).unlink(missing_ok=True)  # of a store that someone deleted: it fits no other
         aside.unlink(missing_ok=True)
         with _connect(aside, False, 0) as connection:
             migrations.migrate(connection, 0)
@@ -152,7 +186,11 @@ def _connect(path: Path, read_only: bool, patience: float) -> DuckDBPyConnection
     deadline, name = time.monotonic() + patience, _utf8(path)
     while True:
         try:
-            return duckdb.connect(name, read_only=read_only, config=SETTINGS)
+            before = file_at(path)
+            connection = duckdb.connect(name, read_only=read_only, config=SETTINGS)
+            if before in (None, file_at(path)):
+                return connection
+            connection.close()  # the file was replaced while it was opened, and nobody will look into the old one
         except duckdb.Error as error:
             if not (holder := _holder(str(error))):
                 raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Exchange, Recording
 from abs_replay.store import gradings, opening, reading, traces, writing
+from abs_replay.store.marks import Kept
 from abs_replay.store.references import KINDS, is_place, resolve
 from abs_replay.store.rows import digest_of, exchange_row
 from abs_replay.store.spool import Spool
@@ -22,6 +23,7 @@ from abs_replay.store.summaries import (
     RecordingSummary,
     Whole,
 )
+from abs_replay.store.unfinished import left_open
 from abs_replay.store.writing import Writer
 from abs_replay.trace import Trace
 from abs_replay.verdicts import Grading
@@ -38,8 +40,13 @@ class Store:
     longer in the file while they went on, since someone deleted it, with the exchanges they have left.
     """
 
-    def __init__(self, path: Path | str, patience: float = 5.0) -> None:
-        self.path = Path(path)
+    def __init__(
+        self,
+        path: Path | str,
+        patience: float = 5.0,
+        say: Callable[[str], None] = opening.say_on_stderr,
+    ) -> None:
+        self.path, self._say = Path(path), say
         self._patience = patience
         self._spool = Spool(self.path)
         self._begun: dict[str, Recording] = {}
@@ -52,10 +59,10 @@ class Store:
                 raise StoreError(f"recording {recording.id} is already in {self.path}: give it another id")
         self._begun[recording.id] = recording
 
-    def append(self, recording_id: str, exchanges: Sequence[Exchange], patience: float | None = None) -> None:
-        """Keep exchanges, in one transaction; those whose ids the recording already has are ignored."""
+    def append(self, recording_id: str, kept: Sequence[Kept], patience: float | None = None) -> None:
+        """Keep exchanges and marks in one transaction; those that the recording already has are ignored."""
         with self.writing(patience) as writer:
-            writer.append(recording_id, exchanges)
+            writer.append(recording_id, kept)
 
     @contextmanager
     def writing(self, patience: float | None = None) -> Iterator[Writer]:
@@ -69,6 +76,7 @@ class Store:
             if not writing.end_recording(connection, recording_id, ended_at):
                 raise StoreError(f"no recording {recording_id} in {self.path}: begin it first")
         self._begun.pop(recording_id, None)
+        opening.shrink(self.path, self._patience)
 
     def add(self, whole: Sequence[Whole]) -> tuple[bool, ...]:
         """Keep recordings that are over, each at once with all it holds; says for each whether it is new.
@@ -86,7 +94,7 @@ class Store:
         id_ = whole.recording.id
         if writing.has_recording(connection, id_):
             return False
-        writing.insert_exchanges(connection, [exchange_row(id_, each) for each in whole.exchanges])
+        writing.insert_kept(connection, [exchange_row(id_, each) for each in whole.exchanges])
         if whole.traces:
             traces.save(connection, id_, whole.traces, digest_of(()), IMPORTED)
         return writing.insert_recording(connection, whole.recording)
@@ -210,15 +218,17 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[DuckDBPyConnection]:
-        with opening.reading(self.path, self._patience) as connection:
-            reading.show_spooled(connection, self._spool.rows())
+        with opening.reading(self.path, self._patience, self._say) as connection:
+            rows = [*self._spool.rows(), *left_open(self.path)]
+            reading.show_spooled(connection, rows, self._spool.marks())
             yield connection
 
     @contextmanager
     def _writing(self, patience: float | None = None, tidy: bool = True) -> Iterator[DuckDBPyConnection]:
         patience = self._patience if patience is None else patience
-        with opening.writing(self.path, patience, tidy) as connection:
+        with opening.writing(self.path, patience, tidy, self._say) as connection:
             gone = [each for each in self._begun.values() if writing.insert_recording(connection, each)]
             writing.fold(connection, self._spool)
+            writing.fold_left_open(connection, self.path)
             self.begun_again |= {each.id: writing.count(connection, each.id) for each in gone}
             yield connection

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from abs_replay.errors import StoreError
-from abs_replay.exchange import Exchange, Recording
+from abs_replay.exchange import Recording
+from abs_replay.store import marks
+from abs_replay.store.marks import Kept, MarkRow
 from abs_replay.store.opening import file_at, transaction
 from abs_replay.store.rows import EXCHANGE_COLUMNS, Row, exchange_row, recording_row
 from abs_replay.store.schema import EXCHANGE_TABLES
 from abs_replay.store.spool import Spool
+from abs_replay.store.unfinished import taking_left_open
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -32,13 +35,14 @@ class Writer:
     def __init__(self, connection: DuckDBPyConnection, path: Path) -> None:
         self._connection, self._path, self._file = connection, path, file_at(path)
 
-    def append(self, recording_id: str, exchanges: Sequence[Exchange]) -> None:
-        """Keep these exchanges; those whose ids the recording already has are ignored.
+    def append(self, recording_id: str, kept: Sequence[Kept]) -> None:
+        """Keep these exchanges and marks; those that the recording already has are ignored.
 
         Raises `StoreError` where the open file is no longer the one at its path: nobody will find what
         is in it.
         """
-        insert_exchanges(self._connection, [exchange_row(recording_id, each) for each in exchanges])
+        rows = [exchange_row(recording_id, each) for each in marks.exchanges_in(kept)]
+        insert_kept(self._connection, rows, marks.rows_in(recording_id, kept))
         if file_at(self._path) != self._file:
             raise StoreError(f"store {self._path} was deleted or moved while it was written")
 
@@ -49,10 +53,11 @@ def insert(connection: DuckDBPyConnection, table: str, rows: Iterable[Row]) -> N
         appender.append_rows(rows)
 
 
-def insert_exchanges(connection: DuckDBPyConnection, rows: Sequence[Row]) -> None:
-    """Append the rows that are not there yet, in one transaction."""
+def insert_kept(connection: DuckDBPyConnection, rows: Sequence[Row], marked: Sequence[MarkRow] = ()) -> None:
+    """Append the exchanges and marks that are not there yet, in one transaction."""
     with transaction(connection):
         insert(connection, "exchanges_recent", new_rows(connection, rows))
+        marks.add(connection, marked)
 
 
 def new_rows(connection: DuckDBPyConnection, rows: Sequence[Row]) -> list[Row]:
@@ -68,6 +73,7 @@ def insert_recording(connection: DuckDBPyConnection, recording: Recording) -> bo
     known = has_recording(connection, recording.id)
     if not known:
         insert(connection, "recordings", [recording_row(recording)])
+        marks.add(connection, marks.rows_in(recording.id, recording.marks))
     return not known
 
 
@@ -79,8 +85,15 @@ def has_recording(connection: DuckDBPyConnection, recording_id: str) -> bool:
 def fold(connection: DuckDBPyConnection, spool: Spool) -> None:
     """Take in what was spooled."""
     with spool.draining() as rows:
+        if rows or spool.marks():
+            insert_kept(connection, rows, spool.marks())
+
+
+def fold_left_open(connection: DuckDBPyConnection, path: Path) -> None:
+    """Take in what killed recorders left of exchanges that had not ended, unless they have ended since."""
+    with taking_left_open(path) as rows:
         if rows:
-            insert_exchanges(connection, rows)
+            insert_kept(connection, rows)
 
 
 def count(connection: DuckDBPyConnection, recording_id: str) -> int:
