@@ -1,6 +1,7 @@
 """`abs replay`: serve a cassette in place of agent, model and tools, by itself or around a command."""
 
 import gc
+import json
 import os
 import signal
 import threading
@@ -44,6 +45,7 @@ class Options:
     speed: float | None
     fail_unused: bool
     quiet: bool
+    report: Path | None
 
 
 class _Timing(click.ParamType[float | None]):
@@ -85,6 +87,11 @@ class _Timing(click.ParamType[float | None]):
 @click.option("--timing", type=_Timing(), default="none", show_default=True, help="none, recorded, or x10.")
 @click.option("--fail-unused", is_flag=True, help="Exit 1 if anything recorded was not played.")
 @click.option("--quiet", is_flag=True, help="Say nothing but misses.")
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write there, as JSON, which exchanges were used, unused and missed.",
+)
 def command(
     arguments: tuple[str, ...],
     recording: str | None,
@@ -94,6 +101,7 @@ def command(
     timing: float | None,
     fail_unused: bool,
     quiet: bool,
+    report: Path | None,
 ) -> int:
     """Serve CASSETTE in place of agent, model and tools; nothing else runs, nothing goes out.
 
@@ -105,7 +113,7 @@ def command(
     abs replay --recording last                     what was just recorded, on the same ports
     """
     cassette, program = _what(arguments, recording, store)
-    return _replay(cassette, program, Options(port, match, timing, fail_unused, quiet))
+    return _replay(cassette, program, Options(port, match, timing, fail_unused, quiet, report))
 
 
 def _what(
@@ -230,8 +238,35 @@ def _end(player: "Player", status: int, options: Options) -> int:
     summary = player.summary()
     if not options.quiet:
         _show_summary(summary)
+    if options.report is not None:
+        _write_report(options.report, player.cassette, summary)
     failed = summary.missed > 0 or (options.fail_unused and len(summary.unused) > 0)
     return exit_status(status, failed)
+
+
+def _write_report(path: Path, cassette: "Cassette", summary: "Summary") -> None:
+    """For `abs check --report` and for jobs: ids, since numbers move when a cassette is edited."""
+    from abs_replay.player.miss import explain
+
+    report = {
+        "cassette": cassette.recording.name,
+        "recording": cassette.recording.id,
+        "used": [exchange.id for exchange in summary.used],
+        "unused": [exchange.id for exchange in summary.unused],
+        "missed": summary.missed,
+        "misses": [
+            {
+                "reason": miss.reason,
+                "channel": str(miss.channel),
+                "message": explain(miss, cassette.exchanges),
+            }
+            for miss in summary.misses
+        ],
+    }
+    try:
+        path.write_text(f"{json.dumps(report, indent=2)}\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} can not be written: {error.strerror or error}") from None
 
 
 def _show_summary(summary: "Summary") -> None:

@@ -45,13 +45,26 @@ def _grouped(runs: Sequence[Run], failed: bool) -> list[Found]:
 def _annotation(command: str, found: Found, environment: Mapping[str, str]) -> str:
     run, check = found[0]
     line = run.lines.get(check.at)
+    title = _cut(escaped(f"{run.session}: {check.label}"), LONGEST_TITLE)
+    return annotation(command, run.file, line, title, "\n".join(_message(found)), environment)
+
+
+def annotation(
+    command: str,
+    file: str | None,
+    line: int | None,
+    title: str,
+    message: str,
+    environment: Mapping[str, str] = os.environ,
+) -> str:
+    """One workflow command, `error` or `warning`; title and message are fit to be printed."""
     properties = {
-        "file": _from_root(run.file, environment) if run.file else "",
-        "line": str(line) if run.file and line else "",
-        "title": _cut(escaped(f"{run.session}: {check.label}"), LONGEST_TITLE),
+        "file": _from_root(file, environment) if file else "",
+        "line": str(line) if file and line else "",
+        "title": title,
     }
     given = ",".join(f"{name}={_replaced(value, PROPERTY)}" for name, value in properties.items() if value)
-    return f"::{command} {given}::{_replaced(chr(10).join(_message(found)), DATA)}"
+    return f"::{command} {given}::{_replaced(message, DATA)}"
 
 
 def _message(found: Found) -> Iterator[str]:

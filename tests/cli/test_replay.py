@@ -1,5 +1,6 @@
 """`abs replay` as a user runs it: real processes, real sockets."""
 
+import json
 import os
 import shlex
 import signal
@@ -102,6 +103,27 @@ def test_what_was_not_played_fails_only_when_asked_to(cassette: Path) -> None:
     result = replay(cassette, "--fail-unused", *command)
     assert result.returncode == 1
     assert "unused: GET /api/orders/2 on tool:Order API" in result.stderr
+
+
+def test_the_report_names_what_was_used_unused_and_missed_for_abs_check(
+    cassette: Path, tmp_path: Path
+) -> None:
+    report = tmp_path / "report.json"
+    result = replay(cassette, "--report", report, "--", *asking("/orders/2", "/orders/3"))
+    assert result.returncode == 1
+    told = json.loads(report.read_bytes())
+    assert (told["used"], told["unused"], told["missed"]) == (["/api/orders/2"], ["/api/orders/1"], 1)
+    (miss,) = told["misses"]
+    assert (miss["reason"], miss["channel"]) == ("unknown", "tool:Order API")
+    command = [*ABS, "check", str(cassette), "--report", str(report)]
+    checked = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert (checked.returncode, checked.stdout.count("error unplayed: exchanges[0]")) == (1, 1)
+
+
+def test_a_report_that_can_not_be_written_is_said(cassette: Path, tmp_path: Path) -> None:
+    result = replay(cassette, "--report", tmp_path / "no" / "r.json", "--", *asking("/orders/2"))
+    assert result.returncode == 2
+    assert "can not be written" in result.stderr.splitlines()[-1]
 
 
 def test_keys_that_sdks_insist_on_are_placeholders_where_they_are_missing(cassette: Path) -> None:
