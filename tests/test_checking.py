@@ -13,9 +13,6 @@ from abs_replay.testing import exchange
 CHAT: dict[str, Json] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 MESSAGE: Json = {"role": "assistant", "content": "hello"}
 ANSWER: dict[str, Json] = {"model": "m", "choices": [{"index": 0, "message": MESSAGE}]}
-    "model": "m",
-    "choices": [{"index": 0, "message": {"role": "assistant", "content": "hello"}}],
-}
 PATH = "/v1/chat/completions"
 EVENTS = (("content-type", "text/event-stream"),)
 
