@@ -17,6 +17,7 @@ from abs_replay import __version__
 from abs_replay.decoders.content import unpack
 from abs_replay.exchange import Exchange, Headers, Outcome, Request, Response, header
 from abs_replay.exporters.content import Content
+from abs_replay.exporters.har_messages import socket_fields
 
 _ERRORS: Final[Mapping[Outcome, str]] = {
     Outcome.COMPLETE: "net::ERR_EMPTY_RESPONSE",
@@ -47,21 +48,24 @@ def _entry(exchange: Exchange) -> dict[str, Any]:
             timespec="microseconds"
         ),
         "time": total,
-        "request": _request(exchange.request),
+        "request": _request(exchange.request, "ws" if exchange.websocket else "http"),
         "response": _response(exchange),
         "cache": {},
         "timings": {"send": 0, "wait": waited, "receive": round(total - waited, 3)},
         "_channel": str(exchange.channel),
+        **socket_fields(exchange),
     }
     if exchange.outcome is not Outcome.COMPLETE:
         entry["_outcome"] = exchange.outcome.value
     return entry
 
 
-def _request(request: Request) -> dict[str, Any]:
+def _request(request: Request, protocol: str) -> dict[str, Any]:
+    secure = "s" if request.scheme == "https" else ""
+    scheme = f"{protocol}{secure}" if request.scheme in ("http", "https") else request.scheme
     sent: dict[str, Any] = {
         "method": request.method,
-        "url": f"{request.scheme}://{request.host}{request.target}",
+        "url": f"{scheme}://{request.host}{request.target}",
         "httpVersion": request.http_version,
         "cookies": _cookies(request.headers, "cookie"),
         "headers": _headers(request.headers),

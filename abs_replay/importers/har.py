@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from abs_replay.exchange import Body, Outcome, Request, Response
+from abs_replay.importers.har_messages import socket_of
 from abs_replay.importers.imported import Imported
 from abs_replay.importers.messages import (
     base64_bytes,
@@ -28,7 +29,6 @@ from abs_replay.importers.tape import Tape, reading
 
 UNSAVED = "a body was not saved with the archive; it is kept as cut"
 FORM = "a form was kept as parameters; it is written anew"
-SOCKET = "the messages of a WebSocket are not kept"
 _VERSIONS = {"h2": "HTTP/2.0", "h3": "HTTP/3.0", "HTTP/2": "HTTP/2.0", "HTTP/3": "HTTP/3.0"}
 _FAULTS = {
     "TIMED_OUT": Outcome.TIMED_OUT,
@@ -64,16 +64,16 @@ def _add(tape: Tape, entry: dict[Any, Any], where: str) -> None:
     time = entry.get("time")
     ended = float(time) if isinstance(time, int | float) and 0 <= time < 1e12 else _number(time)
     error = answer.get("_error") or entry.get("_error")
-    if "_webSocketMessages" in entry:
-        tape.remark(SOCKET)
+    started_at = iso_time(entry.get("startedDateTime"))
     failed = answer.get("status") in (0, None)  # so browsers note that nothing came
     tape.add(
         request,
         None if failed else _response(tape, answer, f"{where}.response"),
-        started_at=iso_time(entry.get("startedDateTime")),
+        started_at=started_at,
         ended_ms=ended,
-        outcome=_outcome(str(error or "")) if failed else Outcome.COMPLETE,
+        outcome=_own(entry) or (_outcome(str(error or "")) if failed else Outcome.COMPLETE),
         error=str(error) if error else "nothing came back" if failed else None,
+        websocket=socket_of(tape, entry, where, started_at),
     )
 
 
@@ -85,6 +85,12 @@ def _number(value: Any) -> float | None:
     return number if 0 <= number < 1e12 else None
 
 
+def _own(entry: dict[Any, Any]) -> Outcome | None:
+    """The outcome as `abs export` notes it: archives tell fewer apart."""
+    said = entry.get("_outcome")
+    return Outcome(said) if isinstance(said, str) and said in Outcome else None
+
+
 def _outcome(error: str) -> Outcome:
     return next((found for word, found in _FAULTS.items() if word in error), Outcome.UPSTREAM_CLOSED)
 
@@ -92,12 +98,17 @@ def _outcome(error: str) -> Outcome:
 def _request(tape: Tape, request: dict[Any, Any], where: str) -> Request:
     return request_of(
         request.get("method"),
-        request.get("url"),
+        _http(request.get("url")),
         where,
         headers=header_pairs(request.get("headers"), f"{where}.headers"),
         body=Body(_sent(tape, request.get("postData"), f"{where}.postData")),
         http_version=_version(request),
     )
+
+
+def _http(url: Any) -> Any:
+    """The URL of a WebSocket as that of its handshake (RFC 6455 §3)."""
+    return f"http{url[2:]}" if isinstance(url, str) and url.startswith(("ws://", "wss://")) else url
 
 
 def _sent(tape: Tape, data: Any, where: str) -> bytes:

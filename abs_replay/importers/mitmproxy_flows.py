@@ -10,18 +10,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from abs_replay.errors import UsageError
-from abs_replay.exchange import Body, Headers, Outcome, Request, Response
+from abs_replay.exchange import Body, Headers, Message, Outcome, Request, Response, WebSocket
 from abs_replay.importers.imported import Imported
 from abs_replay.importers.messages import split_url
 from abs_replay.importers.source import Source
 from abs_replay.importers.tape import Tape, reading
 
-SOCKET = "the messages of a WebSocket are not kept"
 OTHER = "a flow that is no HTTP is left out"
 BROKEN = "the file breaks off, or holds what is no flow: what comes before is read"
 UNSENT = "a flow of which no request was kept is left out"
 _START = re.compile(rb"\d{1,12}:")
 _SEARCHED = 4 * 1024 * 1024
+_ABNORMAL = 1006  # no close frame came (RFC 6455 §7.1.5)
 
 
 def recognises(source: Source) -> bool:
@@ -66,9 +66,8 @@ def _add(tape: Tape, flow: Any) -> None:
     if flow.request is None:
         tape.remark(UNSENT)
         return
-    if flow.websocket is not None:
-        tape.remark(SOCKET)
     start, last = flow.request.timestamp_start, flow.response.timestamp_end if flow.response else None
+    last = flow.websocket.timestamp_end or last if flow.websocket else last
     last = flow.error.timestamp if flow.error else last
     tape.add(
         _request(flow.request),
@@ -78,10 +77,13 @@ def _add(tape: Tape, flow: Any) -> None:
         outcome=_outcome(flow),
         error=flow.error.msg if flow.error else None,
         id_=flow.id,
+        websocket=None if flow.websocket is None else _websocket(flow.websocket, start),
     )
 
 
 def _outcome(flow: Any) -> Outcome:
+    if flow.websocket and flow.websocket.close_code == _ABNORMAL:
+        return Outcome.CLIENT_CLOSED if flow.websocket.closed_by_client else Outcome.UPSTREAM_CLOSED
     if flow.error is None:
         return Outcome.COMPLETE if flow.response else Outcome.UPSTREAM_CLOSED
     message = flow.error.msg.lower()
@@ -118,6 +120,16 @@ def _response(response: Any) -> Response:
         http_version=data.http_version.decode("latin-1"),
         trailers=_headers(data.trailers.fields) if data.trailers else (),
     )
+
+
+def _websocket(socket: Any, start: float) -> WebSocket:
+    messages = (
+        Message(
+            each.from_client, each.content, each.is_text, max(0.0, round((each.timestamp - start) * 1000, 3))
+        )
+        for each in socket.messages
+    )
+    return WebSocket(tuple(messages), socket.close_code, socket.close_reason or "", socket.closed_by_client)
 
 
 def _headers(fields: Any) -> Headers:

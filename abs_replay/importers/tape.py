@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from abs_replay.cassette.document import Wrong
-from abs_replay.exchange import Body, Exchange, Headers, Outcome, Request, Response, header
+from abs_replay.exchange import Body, Exchange, Headers, Outcome, Request, Response, WebSocket, header
 from abs_replay.importers.imported import UNPLACED, Imported
 from abs_replay.importers.messages import date_of
 from abs_replay.importers.source import Source
@@ -49,6 +49,7 @@ class Tape:
         outcome: Outcome = Outcome.COMPLETE,
         error: str | None = None,
         id_: str = "",
+        websocket: WebSocket | None = None,
     ) -> None:
         """Add an exchange; `started_at` is Unix seconds, None where no time was kept, or but one `near`."""
         request = self._fitting(request, other_length=False)
@@ -57,7 +58,7 @@ class Tape:
             response = self._fitting(response, other_length=other)
         ended_ms = None if ended_ms is None else round(ended_ms, 3)
         exchange = Exchange(id_, UNPLACED, started_at or 0.0, request, response, outcome, error, ended_ms)
-        self._exchanges.append(exchange)
+        self._exchanges.append(replace(exchange, websocket=websocket) if websocket else exchange)
         self._times.append((started_at is not None, near))
 
     def imported(self, **fields: Any) -> Imported:

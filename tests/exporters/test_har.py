@@ -16,14 +16,17 @@ from abs_replay.exchange import (
     Channel,
     Chunk,
     Exchange,
+    Message,
     Outcome,
     Recording,
     Request,
     Response,
     Role,
+    WebSocket,
 )
 from abs_replay.exporters import Content, render
 from abs_replay.importers import Source
+from abs_replay.importers.har_messages import STRANGE
 
 LLM = Channel(Role.LLM, "openai")
 ASKED = Request(
@@ -155,3 +158,36 @@ def test_any_bytes_and_headers_come_back(
     assert found.response == exchange.response
     assert abs(found.started_at - exchange.started_at) < 1e-5
     assert found.ended_ms == exchange.ended_ms
+
+
+def test_messages_of_a_websocket_come_back_as_chrome_has_them() -> None:
+    messages = (
+        Message(True, '{"ü": 1}'.encode(), True, 12.5),
+        Message(False, b"\x00\xff", False, 13.0),
+        Message(False, b"cut", True, 14.0, size=9),
+    )
+    socket = replace(
+        ONE,
+        request=replace(ASKED, method="GET", body=Body()),
+        response=Response(101, (), Body(), "Switching Protocols"),
+        websocket=WebSocket(messages, 1000, "bye", False),
+    )
+    (entry,) = written(socket)["log"]["entries"]
+    assert entry["request"]["url"].startswith("wss://api.example.com:8443/")
+    assert entry["_resourceType"] == "websocket"
+    assert entry["_webSocketMessages"][:2] == [
+        {"type": "send", "time": 1_777_629_600.1375, "opcode": 1, "data": '{"ü": 1}'},
+        {"type": "receive", "time": 1_777_629_600.138, "opcode": 2, "data": "AP8="},
+    ]
+    assert back(socket) == (without_loss(socket),)
+
+
+def test_frames_that_are_no_messages_are_left_out_and_remarked() -> None:
+    (entry,) = written(replace(ONE, websocket=WebSocket()))["log"]["entries"]
+    frames = [{"type": "error", "time": 1, "opcode": -1, "data": "broken"}, {"type": "send", "opcode": 9}]
+    entry["_webSocketMessages"] = frames
+    imported = importers.read(
+        "har", Source(Path("x.har"), json.dumps({"log": {"entries": [entry]}}).encode())
+    )
+    assert imported.exchanges[0].websocket == WebSocket()
+    assert [each for each in imported.remarks if "WebSocket" in each] == [STRANGE, STRANGE]

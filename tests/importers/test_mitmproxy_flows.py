@@ -12,9 +12,9 @@ from mitmproxy.test import tflow, tutils
 
 from abs_replay import importers
 from abs_replay.errors import UsageError
-from abs_replay.exchange import Exchange, Outcome
+from abs_replay.exchange import Exchange, Message, Outcome, WebSocket
 from abs_replay.importers import Imported, Source, recognise
-from abs_replay.importers.mitmproxy_flows import BROKEN, OTHER, SOCKET
+from abs_replay.importers.mitmproxy_flows import BROKEN, OTHER
 
 
 def written(*flows: Any) -> bytes:
@@ -94,10 +94,50 @@ def test_an_error_says_how_the_exchange_ended(message: str, connected: bool, out
     assert exchange.ended_ms == 500.0
 
 
-def test_a_websocket_is_its_handshake_and_what_is_no_http_is_left_out() -> None:
-    imported = read(written(tflow.twebsocketflow(), tflow.ttcpflow(), flow()))
-    assert [exchange.response and exchange.response.status for exchange in imported.exchanges] == [101, 201]
-    assert {SOCKET, OTHER} <= set(imported.remarks)
+def test_what_is_no_http_is_left_out() -> None:
+    imported = read(written(tflow.ttcpflow(), flow()))
+    assert [exchange.response and exchange.response.status for exchange in imported.exchanges] == [201]
+    assert OTHER in imported.remarks
+
+
+def test_the_messages_of_a_websocket_are_kept_with_how_it_was_closed() -> None:
+    made = tflow.twebsocketflow()
+    assert made.websocket is not None
+    start = made.request.timestamp_start
+    for number, message in enumerate(made.websocket.messages):
+        message.timestamp = start + number / 4
+    made.websocket.timestamp_end = start + 2
+    exchange = one(written(made))
+    assert exchange.ended_ms == 2000.0
+    assert exchange.websocket == WebSocket(
+        (
+            Message(True, b"hello binary", False, 0.0),
+            Message(True, b"hello text", True, 250.0),
+            Message(False, b"it's me", True, 500.0),
+        ),
+        1000,
+        "",
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("by_client", "outcome"), [(True, Outcome.CLIENT_CLOSED), (False, Outcome.UPSTREAM_CLOSED)]
+)
+def test_a_websocket_without_a_close_frame_was_broken_off(by_client: bool, outcome: Outcome) -> None:
+    made = tflow.twebsocketflow()
+    assert made.websocket is not None
+    made.websocket.close_code, made.websocket.closed_by_client = 1006, by_client
+    assert one(written(made)).outcome is outcome
+
+
+def test_a_real_websocket_comes_with_its_messages(shared: Path) -> None:
+    path = shared / "corpus/mitmproxy/test/mitmproxy/data/websocket.mitm"
+    if not path.exists():
+        pytest.skip("no corpus")
+    sockets = [each.websocket for each in read(path.read_bytes()).exchanges if each.websocket]
+    assert sockets
+    assert all(socket.messages for socket in sockets)
 
 
 def test_a_file_that_breaks_off_gives_what_comes_before() -> None:
