@@ -1,4 +1,4 @@
-"""Copies of the whole file: one before its format changes, and one that takes the place of a file full of holes.
+"""Copies of the whole file: one before its format changes, one that takes the place of a file full of holes.
 
 DuckDB's lock is a POSIX one: closing any descriptor of the file lets go of all that a process has on it. So
 the file is never copied while DuckDB has it open here; the same lock is taken instead.
@@ -26,7 +26,7 @@ def log_of(path: Path) -> Path:
 
 
 def keep_copy(path: Path, version: int) -> Path:
-    """Copy a store of a version; raises `BlockingIOError` while another holds it, or has changes in its log."""
+    """Copy a store of a version; raises `BlockingIOError` while it is held, or has a log."""
     copy = _free(path, version)
     aside = copy.with_name(copy.name + ".new")
     with _held(path) as file:
@@ -42,8 +42,8 @@ def keep_copy(path: Path, version: int) -> Path:
             with suppress(OSError):
                 aside.unlink(missing_ok=True)
             raise StoreError(
-                f"store {path} has the older format {version}, and a copy of it can not be written before that "
-                f"changes: {copy}: {error.strerror or error}; make room, or name another with --store"
+                f"store {path} has the older format {version}, and a copy of it, to be kept, can not "
+                f"be written: {copy}: {error.strerror or error}; make room, or name another with --store"
             ) from error
     return copy
 
@@ -58,7 +58,7 @@ def _free(path: Path, version: int) -> Path:
 
 
 def is_wasteful(connection: DuckDBPyConnection, path: Path) -> bool:
-    """Whether more of the file is free than used. Such room is used again, but takes up the disk until then."""
+    """Whether more of the file is free than used. It is used again, but takes up the disk till then."""
     query = "SELECT used_blocks * block_size FROM pragma_database_size()"
     ((used,),) = connection.execute(query).fetchall()
     return bool(path.stat().st_size > 2 * used)
@@ -68,21 +68,28 @@ def rewrite(path: Path, settings: dict[str, str | bool | int | float | list[str]
     """Put a copy without free room in the file's place, unless someone else uses the file meanwhile."""
     import duckdb
 
+    with suppress(OSError, duckdb.Error):  # in use, or no room for a copy: the file is whole as it is
+        rewrite_or_fail(path, settings)
+
+
+def rewrite_or_fail(path: Path, settings: dict[str, str | bool | int | float | list[str]]) -> None:
+    """The same; raises `OSError` and `duckdb.Error`, `BlockingIOError` where someone else uses the file."""
+    import duckdb
+
     aside = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
         aside.unlink(missing_ok=True)
         before = _state(path)
-        with duckdb.connect(str(path), read_only=True, config=settings) as connection:
-            (name,) = connection.execute("SELECT current_database()").fetchall()[0]
+        with duckdb.connect(config=settings) as connection:
+            connection.execute(f"ATTACH '{_quoted(str(path))}' AS store (READ_ONLY)")
             connection.execute(f"ATTACH '{_quoted(str(aside))}' AS rewritten")
-            connection.execute(f'COPY FROM DATABASE "{name}" TO rewritten')
+            connection.execute("COPY FROM DATABASE store TO rewritten")
             connection.execute("DETACH rewritten")
         with _held(path):
-            if _state(path) == before and not log_of(path).exists() and not log_of(aside).exists():
-                shutil.copymode(path, aside)
-                aside.replace(path)
-    except (OSError, duckdb.Error):
-        return  # in use, or there is no room for a copy: the file is whole as it is
+            if _state(path) != before or log_of(path).exists() or log_of(aside).exists():
+                raise BlockingIOError
+            shutil.copymode(path, aside)
+            aside.replace(path)
     finally:
         with suppress(OSError):
             aside.unlink(missing_ok=True)

@@ -71,7 +71,7 @@ def reading(
 def writing(
     path: Path, patience: float, tidy: bool = True, say: Callable[[str], None] = say_on_stderr
 ) -> Iterator[DuckDBPyConnection]:
-    """The store, to write to, made where there is none, and brought to the current format after a copy was made.
+    """The store, to write to, made where there is none; one of an older format is copied and brought up.
 
     A commit is safe in DuckDB's log; `tidy` moves the log into the file at the close, else it may
     grow to `LOG_LIMIT` first.
@@ -96,6 +96,24 @@ def shrink(path: Path, patience: float) -> None:
             copying.rewrite(path, SETTINGS)
 
 
+def compact(path: Path, patience: float) -> None:
+    """Put a copy in the file's place that has nothing of what was deleted, however little that is.
+
+    Raises `StoreLocked` where others use the file all the time, `StoreError` where there is no room.
+    """
+    deadline = time.monotonic() + patience
+    with _explaining(path), _alone(path, patience):
+        while True:
+            with _connect(path, False, patience) as connection:
+                connection.checkpoint()
+            try:
+                return copying.rewrite_or_fail(path, SETTINGS)
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    raise _locked(path, "another process") from error
+            time.sleep(RETRY)
+
+
 def _current(path: Path, patience: float, say: Callable[[str], None]) -> DuckDBPyConnection:
     """The store opened for writing, in the current format."""
     copied: tuple[int, Path] | None = None
@@ -104,6 +122,8 @@ def _current(path: Path, patience: float, say: Callable[[str], None]) -> DuckDBP
         connection = _connect(path, False, patience)
         found = _version(connection, path)
         if found == migrations.CURRENT:
+            if copied:  # someone else has copied it, too, and was faster
+                copied[1].unlink(missing_ok=True)
             return connection
         if not found or (copied and copied[0] == found):
             migrations.migrate(connection, found)
@@ -190,7 +210,7 @@ def _connect(path: Path, read_only: bool, patience: float) -> DuckDBPyConnection
             connection = duckdb.connect(name, read_only=read_only, config=SETTINGS)
             if before in (None, file_at(path)):
                 return connection
-            connection.close()  # the file was replaced while it was opened, and nobody will look into the old one
+            connection.close()  # another file took its place meanwhile: nobody will look into this one
         except duckdb.Error as error:
             if not (holder := _holder(str(error))):
                 raise

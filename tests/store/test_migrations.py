@@ -1,5 +1,8 @@
 """A store of another version is brought up to date, or refused in one line."""
 
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,6 +45,109 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) ->
             f"store {path} has format 99, this abs-replay knows formats up to {CURRENT}: "
             "upgrade abs-replay, or name another store with --store or ABS_STORE"
         )
+
+
+def made_by(path: Path, version: int) -> None:
+    """A store as that version left it."""
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE schema_versions (version INTEGER, name VARCHAR)")
+        for migration in MIGRATIONS[:version]:
+            for statement in migration.statements:
+                connection.execute(statement)
+            connection.execute(
+                "INSERT INTO schema_versions VALUES (?, ?)", [migration.version, migration.name]
+            )
+        connection.execute(
+            "INSERT INTO recordings (id, name, started_at, tags, upstreams) "
+            "VALUES ('r', 'demo', 1, '{}', '[]')"
+        )
+
+
+def test_a_copy_of_an_older_store_is_kept_and_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, copy = tmp_path / "store.duckdb", tmp_path / "store.duckdb.v3.bak"
+    made_by(path, 3)
+    before = path.read_bytes()
+
+    assert [each.recording.name for each in Store(path).recordings()] == ["demo"]
+
+    said = f"abs: store {path} had the older format 3; it is kept as it was in {copy}\n"
+    assert capsys.readouterr().err == said
+    assert copy.read_bytes() == before
+    Store(path).append("r", [])
+    assert capsys.readouterr().err == ""
+    assert sorted(each.name for each in tmp_path.iterdir() if each.suffix == ".bak") == [copy.name]
+
+
+def test_what_is_still_in_the_log_of_an_older_store_is_in_its_copy(tmp_path: Path) -> None:
+    path = tmp_path / "store.duckdb"
+    made_by(path, 3)
+    with duckdb.connect(path) as connection:
+        connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+        connection.execute("UPDATE recordings SET name = 'renamed'")
+    assert path.with_name("store.duckdb.wal").exists()
+
+    Store(path, say=lambda _: None).append("r", [])
+
+    with duckdb.connect(tmp_path / "store.duckdb.v3.bak", read_only=True) as connection:
+        assert connection.execute("SELECT name FROM recordings").fetchall() == [("renamed",)]
+
+
+def test_a_copy_that_is_there_already_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "store.duckdb"
+    made_by(path, 3)
+    (tmp_path / "store.duckdb.v3.bak").write_text("precious")
+
+    Store(path, say=lambda _: None).append("r", [])
+
+    assert (tmp_path / "store.duckdb.v3.bak").read_text() == "precious"
+    assert (tmp_path / "store.duckdb.v3.2.bak").exists()
+
+
+def test_a_store_that_can_not_be_copied_is_not_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "store.duckdb"
+    made_by(path, 3)
+    before = path.read_bytes()
+    (tmp_path / "store.duckdb.v3.bak.new").mkdir()  # in the way of the copy
+
+    with pytest.raises(StoreError) as caught:
+        Store(path).recordings()
+
+    assert str(caught.value).startswith(
+        f"store {path} has the older format 3, and a copy of it, to be kept, can not be written: "
+    )
+    assert path.read_bytes() == before
+
+
+def test_those_who_open_an_older_store_at_once_all_get_in_and_one_copies_it(tmp_path: Path) -> None:
+    path = tmp_path / "store.duckdb"
+    made_by(path, 3)
+    said: list[str] = []
+    with ThreadPoolExecutor(4) as threads:
+        names = [
+            threads.submit(lambda: Store(path, say=said.append).recording("last").name) for _ in range(4)
+        ]
+        assert [each.result() for each in names] == ["demo"] * 4
+    assert len(said) == 1
+    assert len(list(tmp_path.glob("*.bak"))) == 1
+
+
+READ = "import sys; from abs_replay.store import Store; print(Store(sys.argv[1]).recording('last').name)"
+
+
+@pytest.mark.processes
+def test_so_do_other_processes(tmp_path: Path) -> None:
+    path = tmp_path / "store.duckdb"
+    made_by(path, 3)
+    command = [sys.executable, "-c", READ, str(path)]
+    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
+    ended = [reader.communicate(timeout=60) for reader in readers]
+    assert [out for out, _ in ended] == [b"demo\n"] * 3
+    assert sum(b"older format 3" in err for _, err in ended) == 1
+    assert len(list(tmp_path.glob("*.bak"))) == 1
 
 
 def test_a_store_of_the_first_version_keeps_its_traces_and_takes_new_ones(tmp_path: Path) -> None:
