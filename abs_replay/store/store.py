@@ -182,6 +182,19 @@ class Store:
             recording, id_ = known[resolve(ref, [(id_, None) for _, id_ in known], "trace", self.path)]
             return traces.traces(connection, recording, [id_])[0]
 
+    def compact(self) -> tuple[int, int]:
+        """Give back what deleted things take up, and leave nothing of them; gives the bytes before and after.
+
+        Not while a recorder runs: it would spool as long as this takes.
+        """
+        with self._reading():  # there is a store
+            pass
+        with self._writing():  # what is spooled comes along
+            pass
+        before = self.path.stat().st_size
+        opening.compact(self.path, self._patience)
+        return before, self.path.stat().st_size
+
     def save_grading(self, grading: Grading) -> None:
         """Keep a grading; its id must be new, since nothing is overwritten."""
         with self._writing() as connection:
