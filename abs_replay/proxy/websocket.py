@@ -13,7 +13,6 @@ from mitmproxy import http
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers import websocket as layers
-from mitmproxy.proxy.utils import expect
 from mitmproxy.websocket import WebSocketData, WebSocketMessage
 from wsproto.extensions import Extension, PerMessageDeflate
 from wsproto.frame_protocol import CloseReason, FrameProtocol, Opcode
@@ -57,12 +56,12 @@ class Ear:
             self._protocol = FrameProtocol(not self._from_client, _agreed(self._extensions))
         self._protocol.receive_bytes(data)
         for frame in self._protocol.received_frames():
-            if frame.opcode is Opcode.CLOSE:
-                code, reason = frame.payload
-                self.closed = int(code), reason
+            said = frame.payload
+            if isinstance(said, tuple):  # of a close frame
+                self.closed = int(said[0]), said[1]
             elif not frame.opcode.iscontrol():
-                is_text = isinstance(frame.payload, str)
-                self._pieces.append(frame.payload.encode() if is_text else bytes(frame.payload))
+                is_text = isinstance(said, str)
+                self._pieces.append(said.encode() if isinstance(said, str) else bytes(said))
                 if frame.message_finished:
                     content, self._pieces = b"".join(self._pieces), []
                     opcode = Opcode.TEXT if is_text else Opcode.BINARY
@@ -87,31 +86,25 @@ class Relay(layer.Layer):
         super().__init__(context)
         assert flow.response is not None
         assert flow.websocket is not None
-        self.flow, self._socket = flow, flow.websocket
+        self.flow, self._socket, self._over = flow, flow.websocket, False
         extensions = flow.response.headers.get("sec-websocket-extensions", "")
         self._ears = {from_client: Ear(from_client, extensions) for from_client in (True, False)}
 
-    @expect(events.Start)
-    def _start(self, _: events.Event) -> layer.CommandGenerator[None]:
-        self._handle_event = self._relay
-        yield layers.WebsocketStartHook(self.flow)
-
-    _handle_event = _start
-
-    @expect(events.DataReceived, events.ConnectionClosed)
-    def _relay(self, event: events.Event) -> layer.CommandGenerator[None]:
-        assert isinstance(event, events.ConnectionEvent)
-        from_client = event.connection == self.context.client
-        other = self.context.server if from_client else self.context.client
-        if isinstance(event, events.DataReceived):
-            yield commands.SendData(other, event.data)
-            yield from self._hear(from_client, event.data)
-        else:
-            self._handle_event = self._done
-            yield commands.CloseConnection(other)
-            self._close(ABNORMAL, "", from_client)
-            yield layers.WebsocketEndHook(self.flow)
-            self.flow.live = False
+    def _handle_event(self, event: events.Event) -> layer.CommandGenerator[None]:
+        if isinstance(event, events.Start):
+            yield layers.WebsocketStartHook(self.flow)
+        elif isinstance(event, events.ConnectionEvent) and not self._over:
+            from_client = event.connection == self.context.client
+            other = self.context.server if from_client else self.context.client
+            if isinstance(event, events.DataReceived):
+                yield commands.SendData(other, event.data)
+                yield from self._hear(from_client, event.data)
+            elif isinstance(event, events.ConnectionClosed):
+                self._over = True
+                yield commands.CloseConnection(other)
+                self._close(ABNORMAL, "", from_client)
+                yield layers.WebsocketEndHook(self.flow)
+                self.flow.live = False
 
     def _hear(self, from_client: bool, data: bytes) -> layer.CommandGenerator[None]:
         ear = self._ears[from_client]
@@ -129,10 +122,6 @@ class Relay(layer.Layer):
         if self._socket.close_code is None:
             self._socket.closed_by_client, self._socket.timestamp_end = by_client, time.time()
             self._socket.close_code, self._socket.close_reason = code, reason
-
-    @expect(events.DataReceived, events.ConnectionClosed)
-    def _done(self, _: events.Event) -> layer.CommandGenerator[None]:
-        yield from ()
 
 
 class Talk:
