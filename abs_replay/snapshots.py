@@ -6,6 +6,7 @@ beginning, so it is written whole, and the rarer the longer that took.
 """
 
 import time
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -39,10 +40,11 @@ class Open(Protocol):
 @dataclass(slots=True)
 class _Kept:
     rest: object
-    pieces: int
-    bytes: int
     encoded: bool
-    again: float
+    again: float  # not before that is it written whole once more
+    pieces: int = 0  # of the response's body, that are on disk
+    last_ms: float = -1.0  # when the last of them came; a piece may vanish into a placeholder
+    bytes: int = 0
 
 
 class Snapshots:
@@ -105,36 +107,52 @@ class Snapshots:
 
     def _put(self, opened: Open, rest: object, most: int | None) -> None:
         began = time.monotonic()
-        exchange = self._redacted(opened.unfinished(most=most))
+        raw = opened.unfinished(most=most)
+        exchange, body, encoded = self._redactor.redact(raw), Body(), False
+        if exchange.response is not None and raw.response is not None:
+            encoded = header(raw.response.headers, "content-encoding") is not None
+            body = exchange.response.body if encoded else _sure(exchange.response.body, raw.response.body)
+            exchange = replace(exchange, response=replace(exchange.response, body=body))
         self._unfinished.put(exchange)
-        ended = time.monotonic()
-        body, encoded = Body(), False
-        if exchange.response is not None:
-            body = exchange.response.body
-            encoded = header(exchange.response.headers, "content-encoding") is not None
-        again = ended + (ended - began) * PATIENCE
-        self._kept[opened.id] = _Kept(rest, len(body.chunks), len(body.data), encoded, again)
+        took = time.monotonic() - began
+        kept = self._kept[opened.id] = _Kept(rest, encoded, began + took * (PATIENCE + 1))
+        if raw.response is not None:
+            _count(kept, body, raw.response.body)
 
     def _grow(self, opened: Open, kept: _Kept) -> None:
-        since = max(0, kept.pieces - CONTEXT)
-        exchange = self._redacted(opened.unfinished(since, MOST))
-        if exchange.response is None:
+        raw = opened.unfinished(max(0, kept.pieces - CONTEXT), MOST)
+        exchange = self._redactor.redact(raw)
+        if exchange.response is None or raw.response is None:
             return
-        more = _after(exchange.response.body, kept.pieces - since)
+        more = _after(_sure(exchange.response.body, raw.response.body), kept.last_ms)
         if more.chunks:
             self._unfinished.grow(opened.id, kept.bytes, more, exchange.ended_ms)
-            kept.pieces += len(more.chunks)
-            kept.bytes += len(more.data)
-
-    def _redacted(self, exchange: Exchange) -> Exchange:
-        return self._redactor.redact(exchange)
+            _count(kept, more, raw.response.body)
 
 
-def _after(body: Body, pieces: int) -> Body:
-    """What comes after so many pieces; what is no whole piece is left for the next time."""
-    start = body.chunks[pieces - 1].end if pieces else 0
-    chunks = tuple(replace(chunk, end=chunk.end - start) for chunk in body.chunks[pieces:])
-    return Body(body.data[start : start + _end(chunks)], chunks, body.size)
+def _sure(body: Body, raw: Body) -> Body:
+    """Without its last piece, where the redactor has held back what may be the beginning of a secret."""
+    if body.size is None or not body.cut or (raw.cut and len(body.data) == len(raw.data)):
+        return body
+    chunks = body.chunks[:-1]
+    return Body(body.data[: _end(chunks)], chunks, raw.size)
+
+
+def _after(body: Body, last_ms: float) -> Body:
+    """What came after that time."""
+    index = bisect_right(body.chunks, last_ms, key=lambda chunk: chunk.at_ms)
+    start = _end(body.chunks[:index])
+    chunks = tuple(replace(chunk, end=chunk.end - start) for chunk in body.chunks[index:])
+    return Body(body.data[start:], chunks, body.size)
+
+
+def _count(kept: _Kept, more: Body, raw: Body) -> None:
+    """Note what is on disk now: the clean pieces, and which of the raw ones they are."""
+    if not more.chunks:
+        return
+    before, kept.last_ms = kept.last_ms, more.chunks[-1].at_ms
+    kept.pieces += sum(1 for chunk in raw.chunks if before < chunk.at_ms <= kept.last_ms)
+    kept.bytes += len(more.data)
 
 
 def _end(chunks: Sequence[Chunk]) -> int:

@@ -159,6 +159,32 @@ def test_no_secret_is_written(tmp_path: Path) -> None:
     assert seen.redacted
 
 
+@given(
+    pieces=st.lists(
+        st.sampled_from([b"data: ok ", b"sk-proj", b"-Abcdefghij", b"klmnop12345", b"67890", b"\n\n"])
+    ),
+    every=st.integers(1, 4),
+)
+def test_what_is_kept_in_parts_is_what_would_be_kept_at_once(
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes], every: int
+) -> None:
+    path = tmp_path_factory.mktemp("parts") / "store.duckdb"
+    unfinished, stream = Unfinished(path, "r1"), Stream("e1")
+    snapshots = Snapshots(unfinished, Redactor(), lambda: [stream], pytest.fail)
+    for start in range(0, len(pieces) + 1, every):
+        stream.says(*pieces[start : start + every])
+        snapshots._next = 0.0
+        snapshots.turn()
+    unfinished.close()
+    (seen,) = [exchange_of(row) for row in left_open(path)]
+    whole = Redactor().redact(stream.unfinished())
+    assert seen.response
+    assert whole.response
+    assert whole.response.body.data.startswith(seen.response.body.data)
+    assert whole.response.body.chunks[: len(seen.response.body.chunks)] == seen.response.body.chunks
+    assert len(whole.response.body.chunks) - len(seen.response.body.chunks) <= 8
+
+
 @given(cut=st.integers(0, 2000))
 def test_a_torn_file_gives_what_was_whole_in_it(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     path = tmp_path_factory.mktemp("torn") / "store.duckdb"
