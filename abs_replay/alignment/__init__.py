@@ -6,10 +6,11 @@ which steps a behavior could take, `best` which it takes, `turns` adds the optio
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from abs_replay.alignment.compatibility import category
 from abs_replay.alignment.dropping import NO_JUDGE, Place, aligned_turns
+from abs_replay.alignment.seen import Kinds, Seen
 from abs_replay.alignment.turns import TraceTurns, plan_of
 from abs_replay.judgement import Answer, Question
 from abs_replay.spec.session import Behavior, Session
@@ -19,25 +20,14 @@ __all__ = ["NO_JUDGE", "Alignment", "Place", "Seen", "align"]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A visible step as selectors see it (A11): with its behavior's action and id, if one took it."""
-
-    step: Step
-    actor: str
-    action: str
-    target: str | None
-    behavior: int | None = None
-    id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Alignment:
     """One place a behavior; the visible steps, annotated; the `seq` of those that nobody took."""
 
     places: tuple[Place, ...]
     seen: tuple[Seen, ...]
     extra: tuple[int, ...]
-    questions: tuple[Question, ...] = ()
+    questions: tuple[Question, ...]
+    kinds: Kinds = field(compare=False, repr=False)
 
     def step_of(self, behavior: int) -> Seen | None:
         position = self.places[behavior].position
@@ -52,7 +42,7 @@ def align(trace: Trace, session: Session, answers: Mapping[str, Answer] | None =
     places = tuple(aligned.places())
     seen = _annotated(steps, places, session.behaviors)
     extra = tuple(one.step.seq for one in seen if one.behavior is None and one.actor != "system")
-    return Alignment(places, seen, extra, tuple(aligned.questions()))
+    return Alignment(places, seen, extra, tuple(aligned.questions()), Kinds(seen))
 
 
 def _annotated(

@@ -44,7 +44,7 @@ def _composed(evaluation: Evaluation, context: Context, rule: Rule, *, inverted:
     return verdict(
         evaluation,
         status,
-        _reason(evaluation, counted, status, score),
+        _reason(evaluation, counted, statuses, status, score),
         evidence=tuple(dict.fromkeys(chain.from_iterable([child.evidence for child in counted]))),
         score=score,
         threshold=threshold,
@@ -74,9 +74,14 @@ def _mean(parts: Sequence[Verdict], undecided: float, inverted: bool) -> float:
     return fsum([1 - score for score in scores] if inverted else scores) / len(scores)
 
 
-def _reason(evaluation: Evaluation, parts: Sequence[Verdict], status: Status, score: float | None) -> str:
-    passes = [part.status for part in parts].count(Status.PASSED)
-    text = f"{passes} of {len(parts)} parts passed"
+def _reason(
+    evaluation: Evaluation,
+    parts: Sequence[Verdict],
+    statuses: Sequence[Status],
+    status: Status,
+    score: float | None,
+) -> str:
+    text = f"{statuses.count(Status.PASSED)} of {len(parts)} parts passed"
     if evaluation.rule.threshold is not None and score is not None:
         text += f", mean {score:.4g}, threshold {evaluation.rule.threshold:g}"
     if status is Status.PASSED:

@@ -13,14 +13,13 @@ from abs_replay.alignment import Alignment, Place, Seen
 from abs_replay.alignment.compatibility import is_call
 from abs_replay.evaluators.blocking import Blocked, inconclusive
 from abs_replay.evaluators.installed import installed
-from abs_replay.evaluators.selectors import Kinds, kinds_of, positions
+from abs_replay.evaluators.selectors import positions
 from abs_replay.exact_json import Json
 from abs_replay.judgement import Answer, Question
 from abs_replay.plugins import told
 from abs_replay.predicates import Undecided, arguments_of
-from abs_replay.spec.conditions import Undecidable, holds
 from abs_replay.spec.rules import Selector
-from abs_replay.spec.session import Behavior, Evaluation, Session
+from abs_replay.spec.session import Behavior, Condition, Evaluation, Session
 from abs_replay.trace import Step
 from abs_replay.verdicts import Status, StepStatus, Verdict
 
@@ -52,7 +51,9 @@ def verdict(
         evidence,
         children,
         judge,
-        fingerprint=evaluation.fingerprint,
+        False,
+        0.0,
+        evaluation.fingerprint,  # by its place: a keyword makes the call a third slower
     )
 
 
@@ -67,7 +68,11 @@ def passed(evaluation: Evaluation, reason: str, *evidence: int) -> Verdict:
         None,
         evaluation.blocking,
         evidence,
-        fingerprint=evaluation.fingerprint,
+        (),
+        None,
+        False,
+        0.0,
+        evaluation.fingerprint,
     )
 
 
@@ -92,7 +97,6 @@ class Context:
     behavior: int | None = None
     questions: dict[str, Question] = field(default_factory=dict)
     blocked: Blocked | None = None
-    _kinds: Kinds | None = None
 
     @property
     def steps(self) -> Sequence[Seen]:
@@ -121,22 +125,25 @@ class Context:
 
     def selected(self, selector: Selector) -> Sequence[int]:
         """Give the positions in `steps` that a selector picks, in order (SEMANTICS C1)."""
-        if self._kinds is None:
-            self._kinds = kinds_of(self.steps)
-        return positions(selector, self._kinds, self.session.aliases)
+        return positions(selector, self.alignment.kinds, self.session.aliases)
 
     def run(self, evaluation: Evaluation) -> Verdict:
         """Decide one evaluation; nothing it does can keep the others from being run (R4)."""
-        try:
-            if evaluation.when is not None and not holds(evaluation.when):
-                return verdict(evaluation, Status.SKIPPED, f"`{evaluation.when.text}` is false")
-        except Undecidable as trouble:
-            return verdict(evaluation, Status.ERROR, f"`when` can not be decided: {trouble.reason}")
+        if evaluation.when is not None and (stopped := _stopped(evaluation, evaluation.when)):
+            return stopped
         if self.behavior is not None:
             place = self.alignment.places[self.behavior]
             if place.position is None:
                 return self._without_step(evaluation, place)
-        result = self._evaluated(evaluation)
+        if evaluation.invalid is not None:
+            return verdict(evaluation, Status.ERROR, evaluation.invalid)
+        try:
+            evaluator = self.evaluators.get(evaluation.type) or installed(evaluation.type)
+            if evaluator is None:
+                return verdict(evaluation, Status.ERROR, f"no evaluator for `{evaluation.type}` is installed")
+            result = evaluator(evaluation, self)
+        except Exception as trouble:
+            return verdict(evaluation, Status.ERROR, _said(trouble))
         if self.blocked is None or result.status is not Status.FAILED:
             return result
         at = self.blocked.by(evaluation.rule)
@@ -156,21 +163,25 @@ class Context:
             children=tuple(self.run(part) for part in evaluation.parts),
         )
 
-    def _evaluated(self, evaluation: Evaluation) -> Verdict:
-        if evaluation.invalid is not None:
-            return verdict(evaluation, Status.ERROR, evaluation.invalid)
-        kind = evaluation.type
-        try:
-            evaluator = self.evaluators.get(kind) or installed(kind)
-            if evaluator is not None:
-                return evaluator(evaluation, self)
-            return verdict(evaluation, Status.ERROR, f"no evaluator for `{kind}` is installed")
-        except Undecided as trouble:
-            return verdict(evaluation, Status.ERROR, str(trouble))
-        except RecursionError:
-            return verdict(evaluation, Status.ERROR, "what was observed is nested too deep to be judged")
-        except Exception as trouble:  # one evaluator's fault is one verdict's error (DESIGN 2)
-            return verdict(evaluation, Status.ERROR, f"the evaluator raised {told(trouble)}")
+
+def _stopped(evaluation: Evaluation, when: Condition) -> Verdict | None:
+    """Give the verdict where a `when` does not hold, or can not be decided (C6)."""
+    from abs_replay.spec.conditions import Undecidable, holds  # few documents have one
+
+    try:
+        if holds(when):
+            return None
+        return verdict(evaluation, Status.SKIPPED, f"`{when.text}` is false")
+    except Undecidable as trouble:
+        return verdict(evaluation, Status.ERROR, f"`when` can not be decided: {trouble.reason}")
+
+
+def _said(trouble: Exception) -> str:
+    if isinstance(trouble, Undecided):
+        return str(trouble)
+    if isinstance(trouble, RecursionError):
+        return "what was observed is nested too deep to be judged"
+    return f"the evaluator raised {told(trouble)}"  # one evaluator's fault is one verdict's error (DESIGN 2)
 
 
 _FATES = {

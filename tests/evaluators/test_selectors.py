@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from abs_replay.alignment import Seen
-from abs_replay.evaluators.selectors import kinds_of, positions, same_name
+from abs_replay.alignment.seen import Kinds, Seen
+from abs_replay.evaluators.selectors import positions, same_name
 from abs_replay.spec.rules import Selector
 from abs_replay.trace import Step
 
@@ -39,6 +39,9 @@ SEEN = tuple(
         ({"target": "Pay"}, [4]),
         ({"target": "state.x"}, []),
         ({"action": "updates"}, []),
+        ({"actor": "user"}, [0]),
+        ({"actor": "human"}, []),
+        ({"action": "hands_off"}, []),
         ({"actor": "system"}, [3]),
         ({"actor": "system", "target": "Orders"}, []),
     ],
@@ -46,12 +49,17 @@ SEEN = tuple(
 def test_a_selector_picks_what_is_equal_in_each_of_its_fields(
     fields: dict[str, Any], found: list[int]
 ) -> None:
-    assert list(positions(Selector(**fields), kinds_of(SEEN), ALIASES)) == found
+    assert list(positions(Selector(**fields), Kinds(SEEN), ALIASES)) == found
 
 
 def test_without_a_configuration_a_name_is_itself_alone() -> None:
-    assert list(positions(Selector(target="Orders"), kinds_of(SEEN), {})) == []
-    assert list(positions(Selector(target="get_order"), kinds_of(SEEN), {})) == [1, 2, 6]
+    assert list(positions(Selector(target="Orders"), Kinds(SEEN), {})) == []
+    assert list(positions(Selector(target="get_order"), Kinds(SEEN), {})) == [1, 2, 6]
+    assert list(positions(Selector(target="state.x"), Kinds(SEEN), {})) == []
+
+
+def test_a_selector_of_nothing_picks_all_but_system_steps() -> None:
+    assert list(positions(Selector(), Kinds(SEEN), {})) == [0, 1, 2, 4, 5, 6]
 
 
 @pytest.mark.parametrize(
