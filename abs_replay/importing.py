@@ -17,7 +17,7 @@ from abs_replay.errors import AbsReplayError
 from abs_replay.exchange import Body, Exchange, Recording, Request
 from abs_replay.importers import UNPLACED, Imported, Source, trace_file
 from abs_replay.importers.placing import Rule, place
-from abs_replay.redact import Redactor
+from abs_replay.redact import DEFAULT, Redactor, Rules
 from abs_replay.store import Store, Whole
 from abs_replay.trace import Trace
 
@@ -37,6 +37,7 @@ class Wanted:
     session: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
+    redaction: Rules = DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def _taken(path: Path, named: bool, wanted: Wanted, several: bool) -> Done:
 
 def _whole(imported: Imported, source: Source, format_: str, wanted: Wanted, several: bool) -> Whole:
     exchanges, placed = place(imported.exchanges, wanted.rules)
-    redactor = Redactor()
+    redactor = Redactor(wanted.redaction)
     exchanges = tuple(_named(index, redactor.redact(each)) for index, each in enumerate(exchanges))
     known = {upstream.channel for upstream in imported.upstreams}
     recording = Recording(
@@ -111,6 +112,7 @@ def _whole(imported: Imported, source: Source, format_: str, wanted: Wanted, sev
         tags={**({} if format_ in OWN else {"imported": format_}), **imported.tags, **wanted.tags},
         upstreams=(*imported.upstreams, *(each for each in placed if each.channel not in known)),
     )
+    recording = redactor.recording(recording)
     traces = _distinct(_clean(trace, redactor) for trace in imported.traces)
     recording = replace(recording, id=imported.id or _content(recording, exchanges, traces))
     return Whole(recording, exchanges, tuple(_of(trace, recording) for trace in traces))

@@ -114,11 +114,12 @@ class Recorder:
         on_kept: Callable[[Exchange], None] | None = None,
         opened: Callable[[], Sequence[Open]] = tuple,
         memory: int = MEMORY,
+        redactor: Redactor | None = None,
     ) -> None:
         self._store, self._spool = Store(store_path, say=say), Spool(store_path)
         self._id, self._say, self._on_kept = recording.id, say, on_kept
         self._said: set[str] = set()
-        self._redactor = Redactor()
+        self._redactor = redactor or Redactor()
         self._snapshots = Snapshots(
             Unfinished(store_path, recording.id), self._redactor, opened, self._complain
         )
@@ -129,7 +130,7 @@ class Recorder:
         self._holding = Lock()
         self._closing = False
         self.summary = Summary()
-        self._store.begin(recording)
+        self._store.begin(self._redactor.recording(recording))
         self._thread = Thread(target=self._write, name="abs-recorder", daemon=True)
         self._thread.start()
 
@@ -154,6 +155,8 @@ class Recorder:
         self._queue.put(None)
         self._thread.join()
         self._snapshots.close()
+        if withheld := self._redactor.withheld:
+            self._lose(withheld, "a rule of `redact:` failed; they are kept without their content")
         try:
             self._store.end(self._id, time.time())
         except StoreError as error:
@@ -209,11 +212,11 @@ class Recorder:
     def _redacted(self, made: Made) -> Kept | None:
         """The exchange without its secrets; None, and loud, where that fails: it is not written with them."""
         if isinstance(made, Mark):
-            return made
+            return replace(made, name=made.name and self._redactor.text(made.name))
         try:
             return self._redactor.redact(made() if callable(made) else made)
         except Exception as error:
-            self._lose(1, f"an exchange could not be read: {error!r}")
+            self._lose(1, f"an exchange could not be read: {self._redactor.text(repr(error))}")
             return None
 
     def _flush(self, patience: float) -> None:

@@ -17,10 +17,12 @@ from pathlib import Path
 from mitmproxy import ctx, exceptions, http
 from mitmproxy.addonmanager import Loader
 
+from abs_replay.cli.redaction import configured_rules
 from abs_replay.errors import AbsReplayError, UsageError
 from abs_replay.exchange import Channel, Recording, Role, Upstream
 from abs_replay.proxy import MAX_BODY, Tap
-from abs_replay.recorder import Recorder
+from abs_replay.recorder import Recorder, say_on_stderr
+from abs_replay.redact import Redactor
 from abs_replay.store import default_path
 
 
@@ -90,7 +92,8 @@ class AbsRecorder:
         try:
             named = Path(options.abs_store).expanduser() if options.abs_store else None
             store = default_path(named, os.environ)
-            self._recorder = Recorder(store, recording, opened=self._tap.unfinished)
+            redactor = Redactor(configured_rules(say_on_stderr), say_on_stderr)
+            self._recorder = Recorder(store, recording, opened=self._tap.unfinished, redactor=redactor)
         except AbsReplayError as error:
             raise SystemExit(f"abs: {error}") from None  # traffic that nobody keeps is worse than none
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from abs_replay.cli.redaction import configured_rules
 from abs_replay.cli.saying import say
 from abs_replay.errors import AbsReplayError, StoreError, UsageError
 from abs_replay.reports.totals import plural
@@ -78,7 +79,8 @@ def command(
     from abs_replay.store import Store, default_path
 
     rules = tuple(Rule.parse(text) for text in channel)
-    wanted = Wanted(format_, name, session, dict(_tag(text) for text in tag), rules)
+    redaction = configured_rules(say)
+    wanted = Wanted(format_, name, session, dict(_tag(text) for text in tag), rules, redaction)
     path = default_path(store, os.environ)
     done = []
     for each in import_files(paths, Store(path), wanted):

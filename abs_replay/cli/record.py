@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ from abs_replay.cli.forwarding import forward_options, forwarding_for, routes_of
 from abs_replay.cli.keys import marking
 from abs_replay.cli.recording_log import Log, counted
 from abs_replay.cli.recording_shown import show, variables, warn_of
+from abs_replay.cli.redaction import configured_rules
 from abs_replay.errors import AbsReplayError, UsageError
 from abs_replay.exchange import Exchange, Recording, Role, Upstream
 from abs_replay.routes import Routes
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from abs_replay.cli.recording_control import Control
     from abs_replay.proxy import Listeners
     from abs_replay.recorder import Summary
+    from abs_replay.redact import Redactor
     from abs_replay.running import Running
 
 POLL_S = 0.05
@@ -45,6 +47,7 @@ class Plan:
     max_body: int
     program: Sequence[str]
     routes: Routes | None  # of the forward listener, if there is to be one
+    redactor: "Redactor"
 
 
 @click.command()
@@ -116,6 +119,7 @@ def command(
     abs record --llm openai --tool "Order MCP=http://localhost:9001/mcp" -- python agent.py
     abs record --forward --route "*.shop.example=tool:Shop" --ignore-host "*.sentry.io" -- python agent.py
     """
+    from abs_replay.redact import Redactor
     from abs_replay.store import default_path
 
     upstreams = _upstreams({Role.AGENT: agent, Role.LLM: llm, Role.TOOL: tool})
@@ -130,8 +134,11 @@ def command(
         tags=dict(_tag(text) for text in tag),
         upstreams=upstreams,
     )
-    plan = Plan(recording, default_path(store, os.environ), listen, port, max_body, program, routes)
-    return _record(plan, Log(quiet, json_log))
+    log = Log(quiet, json_log)
+    redactor = Redactor(configured_rules(log.problem), log.problem)
+    recording = replace(redactor.recording(recording), upstreams=upstreams)  # these are asked as they are
+    plan = Plan(recording, default_path(store, os.environ), listen, port, max_body, program, routes, redactor)
+    return _record(plan, log)
 
 
 def _upstreams(declared: Mapping[Role, Sequence[str]]) -> tuple[Upstream, ...]:
@@ -237,7 +244,13 @@ async def _listen(plan: Plan, log: Log) -> "tuple[int, Summary]":
             watch=opened.append,
         ) as listeners:
             way = way_through(listeners.forward, forwarding, os.environ)
-            recorder = Recorder(plan.store, plan.recording, say=log.problem, on_kept=kept, opened=opened[0])
+            recorder = Recorder(
+                *(plan.store, plan.recording),
+                say=log.problem,
+                on_kept=kept,
+                opened=opened[0],
+                redactor=plan.redactor,
+            )
             control.begin(recorder, opened[0])
             with noted(plan.store, _running(plan, listeners, token)):
                 show(plan.recording, plan.store, bool(plan.program), listeners, way, log)

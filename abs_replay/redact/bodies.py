@@ -43,7 +43,9 @@ def rebuilt(body: Body, data: bytes, ends: Sequence[int], held: int = 0) -> Body
         if end > (chunks[-1].end if chunks else 0):
             chunks.append(Chunk(end, chunk.at_ms))
     size = sized(body) + len(data) - len(body.data) + held
-    return replace(body, data=data, chunks=tuple(chunks), size=size if held or body.size is not None else None)
+    return replace(
+        body, data=data, chunks=tuple(chunks), size=size if held or body.size is not None else None
+    )
 
 
 def sized(body: Body) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 
 from abs_replay.redact.bodies import Edit
-from abs_replay.redact.slices import contains, matches, places
+from abs_replay.redact.slices import contains, matches
 
 type Piece = tuple[int, int]  # from where to where
 type Find = Callable[[bytes], Iterable[Edit]]
@@ -26,7 +26,7 @@ _NAMES = tuple(
     )
 )
 _TEXT = rb'\s{0,8}:\s{0,8}"([^"\\]*+(?:\\.[^"\\]*+)*+)'
-_VALUE = re.compile(_TEXT + rb'"', re.DOTALL)
+_VALUES = {name: re.compile(name + _TEXT + rb'"', re.DOTALL) for name in _NAMES}
 _OPEN_VALUE = re.compile(_TEXT + rb"\\?\Z", re.DOTALL)  # the last of a body that is not whole
 _INDEX = b'index"'
 LOOK_BACK = 512  # bytes before a member in which its index is; without a bound, one long line takes minutes
@@ -42,7 +42,7 @@ def divided(data: bytes, find: Find, whole: bool = True) -> Iterator[Edit]:
     """
     if not _is_of_events(data):
         return
-    for pieces in _members(data).values():
+    for pieces in _members(data, whole).values():
         if len(pieces) > 1 or not whole:
             text = b"".join([data[start:stop] for start, stop in pieces])
             for edit in find(text):
@@ -54,22 +54,29 @@ def _is_of_events(data: bytes) -> bool:
     return data.startswith((b"data:", b"event:", b"id:", b":")) or contains(data, b"}\n{")
 
 
-def _members(data: bytes) -> dict[tuple[bytes, bytes], list[Piece]]:
+def _members(data: bytes, whole: bool) -> dict[tuple[bytes, bytes], list[Piece]]:
     """Where the texts of each member lie, in order."""
     members: dict[tuple[bytes, bytes], list[Piece]] = defaultdict(list)
     several = next(matches(_OTHER_INDEX, data), None) is not None
-    for name in _NAMES:
-        for at in places(data, name):  # a pattern that looks for all of them costs ten times as much
-            if value := _value(data, at + len(name)):
-                members[name, _index_before(data, at) if several else b""].append(value.span(1))
+    for name, pattern in _VALUES.items():
+        if not contains(data, name):  # a pattern that looks for all of them costs ten times as much
+            continue
+        spans = [found.span(1) for found in matches(pattern, data, LONGEST)]
+        if not whole:
+            spans += _open_value(data, name)
+        if not several:
+            members[name, b""] = spans
+            continue
+        for span in spans:
+            members[name, _index_before(data, span[0])].append(span)
     return members
 
 
-def _value(data: bytes, at: int) -> re.Match[bytes] | None:
-    """The text of a member whose name ends there."""
-    if value := _VALUE.match(data, at, at + LONGEST):
-        return value
-    return _OPEN_VALUE.match(data, at) if len(data) - at < LONGEST else None
+def _open_value(data: bytes, name: bytes) -> Iterator[Piece]:
+    """The text of a member that goes on where the data ends."""
+    at = data.rfind(name, max(0, len(data) - LONGEST))
+    if at >= 0 and (found := _OPEN_VALUE.match(data, at + len(name))):
+        yield found.span(1)
 
 
 def _index_before(data: bytes, at: int) -> bytes:

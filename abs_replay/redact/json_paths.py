@@ -39,7 +39,9 @@ def parsed(text: str) -> Path:
     while at < len(text):
         found = _STEP.match(text[at:] if not steps and at == 0 else text, 0 if not steps and at == 0 else at)
         if found is None:
-            raise ValueError(f"`{text[at:]}` is no step: write `.name`, `[0]`, `[*]`, `['a name']` or `..name`")
+            raise ValueError(
+                f"`{text[at:]}` is no step: write `.name`, `[0]`, `[*]`, `['a name']` or `..name`"
+            )
         steps += [Wild.DEEP] if found["deep"] else []
         steps.append(_step(found))
         at = found.end()

@@ -29,7 +29,9 @@ class Placeholders:
         self._given: dict[bytes, bytes] = {}
         self._counts: Counter[str] = Counter()
         self.sought: dict[bytes, bytes] = {}
+        self._forms: dict[bytes, tuple[bytes, ...]] = {}
         self._odd: set[bytes] = set()  # those sought that are no single word
+        self.learned = 0  # how often one was added to those
         self.news = False  # whether there is a secret to be sought that was not there before
 
     def of(self, kind: str, secret: bytes) -> bytes:
@@ -67,17 +69,18 @@ class Placeholders:
         return [each for each in self.sought if contains(data if each in self._odd else words, each)]
 
     def _seek(self, secret: bytes) -> None:
-        self.news |= self.sought.pop(secret, None) is None
+        is_new = self.sought.pop(secret, None) is None
+        self.news |= is_new
+        self.learned += is_new
         placeholder = self._given[secret]
-        for form in dict.fromkeys((secret, *_forms(secret))):
+        if secret not in self._forms:
+            self._forms[secret] = _forms(secret)
+            self._odd.update(form for form in self._forms[secret] if form.translate(_WORDS) != form)
+        for form in self._forms[secret]:
             self.sought.pop(form, None)
             self.sought[form] = placeholder  # the latest stand last
-            if form.translate(_WORDS) != form:
-                self._odd.add(form)
         while len(self.sought) > SOUGHT_AT_ONCE:
-            oldest = next(iter(self.sought))
-            del self.sought[oldest]
-            self._odd.discard(oldest)
+            del self.sought[next(iter(self.sought))]
 
 
 def _long_words(data: bytes) -> Iterator[bytes]:
@@ -86,11 +89,13 @@ def _long_words(data: bytes) -> Iterator[bytes]:
         yield from (each for each in data[start:stop].translate(_WORDS).split() if len(each) >= least)
 
 
-def _forms(secret: bytes) -> Iterator[bytes]:
-    """How a secret is written in a URL and in JSON."""
-    if PLACEHOLDER.search(secret) is None:
-        yield quote_from_bytes(secret, safe="").encode()
-        yield json.dumps(secret.decode("utf-8", "replace"), ensure_ascii=False)[1:-1].encode()
+def _forms(secret: bytes) -> tuple[bytes, ...]:
+    """How a secret is written: as it is, in a URL, and in JSON."""
+    if PLACEHOLDER.search(secret):
+        return (secret,)
+    in_url = quote_from_bytes(secret, safe="").encode()
+    in_json = json.dumps(secret.decode("utf-8", "replace"), ensure_ascii=False)[1:-1].encode()
+    return tuple(dict.fromkeys((secret, in_url, in_json)))
 
 
 def _is_sought(kind: str, secret: bytes) -> bool:

@@ -14,6 +14,7 @@ from abs_replay.redact.placeholders import Placeholders
 from abs_replay.redact.rules import DEFAULT, Rules
 from abs_replay.redact.searching import Search, password
 from abs_replay.redact.shapes import PARAMETERS
+from abs_replay.redact.small_texts import small_texts, with_small_texts
 from abs_replay.redact.websockets import redacted_messages
 
 _COOKIE = re.compile(rb"(^|;)(\s*(?:[^=;]*=)?)([^;]*)")
@@ -25,7 +26,13 @@ _SECRET_HEADER = re.compile(
     re.IGNORECASE,
 )
 # What a client hangs up on when it has it: the stream was whole (OpenAI, Anthropic, Responses).
-_ENDINGS = (b"[DONE]", b'"message_stop"', b'"response.completed"', b'"finish_reason":"', b'"finish_reason": "')
+_ENDINGS = (
+    b"[DONE]",
+    b'"message_stop"',
+    b'"response.completed"',
+    b'"finish_reason":"',
+    b'"finish_reason": "',
+)
 _LAST = 64 * 1024  # bytes in which the last event is
 
 
@@ -40,6 +47,8 @@ class Redactor:
         self._rules, self._complain = rules, complain
         self._placeholders = Placeholders()
         self._search = Search(rules, self._placeholders)
+        self._learned = 0
+        self._clean_ones: set[str] = set()  # texts that most exchanges have, since a secret was learned last
         self.withheld = 0
 
     def redact(self, exchange: Exchange) -> Exchange:
@@ -76,13 +85,18 @@ class Redactor:
         self._placeholders.news = True
         while self._placeholders.news:  # what a body taught may stand in a header before it
             self._placeholders.news = False
+            if self._placeholders.learned != self._learned:
+                self._learned = self._placeholders.learned
+                self._clean_ones.clear()
             result = self._by_looks(result)
         return result
 
     def _by_name(self, exchange: Exchange) -> Exchange:
         request, response = exchange.request, exchange.response
-        target = self._by_parameters(_bytes(request.target))
-        request = replace(request, target=_text(target), headers=self._named(request.headers))
+        target = request.target
+        if "=" in target:
+            target = _text(self._by_parameters(_bytes(target)))
+        request = replace(request, target=target, headers=self._named(request.headers))
         if response is not None:
             headers, trailers = self._named(response.headers), self._named(response.trailers)
             response = replace(response, headers=headers, trailers=trailers)
@@ -119,39 +133,36 @@ class Redactor:
         return scheme + placeholder
 
     def _by_looks(self, exchange: Exchange) -> Exchange:
+        exchange = self._without_small(exchange)
         request, response, outcome = exchange.request, exchange.response, exchange.outcome
-        sent = response is not None or outcome is not Outcome.CLIENT_CLOSED
+        sent = response is not None or outcome not in (Outcome.CLIENT_CLOSED, Outcome.UNFINISHED)
         websocket = exchange.websocket
-        return replace(
-            exchange,
-            request=self._message(request, sent),
-            response=response and self._message(response, outcome is Outcome.COMPLETE),
-            error=exchange.error and self._clean(exchange.error),
-            websocket=websocket and redacted_messages(websocket, self._search, outcome is Outcome.COMPLETE),
-        )
+        new_request = self._message(request, sent)
+        new_response = response and self._message(response, outcome is Outcome.COMPLETE)
+        if websocket is not None:
+            websocket = redacted_messages(websocket, self._search, outcome is Outcome.COMPLETE)
+        if new_request is request and new_response is response and websocket is exchange.websocket:
+            return exchange
+        return replace(exchange, request=new_request, response=new_response, websocket=websocket)
 
     def _message[M: (Request, Response)](self, message: M, ended: bool) -> M:
-        headers = self._clean_headers(message.headers)
-        body = message.body
-        if body.data:
-            body = self._body(body, headers, ended)
-            if body is not message.body:
-                headers = resized(headers, sized(body) - sized(message.body))
-        if isinstance(message, Request):
-            target, host = self._clean(message.target), self._clean(message.host)
-            return replace(message, target=target, host=host, headers=headers, body=body)
-        trailers = self._clean_headers(message.trailers)
-        reason = self._clean(message.reason)
-        return replace(message, headers=headers, body=body, trailers=trailers, reason=reason)
+        body = self._body(message.body, message.headers, ended) if message.body.data else message.body
+        if body is message.body:
+            return message
+        return replace(
+            message, body=body, headers=resized(message.headers, sized(body) - sized(message.body))
+        )
 
-    def _clean_headers(self, headers: Headers) -> Headers:
-        joined = "\n".join([value for _, value in headers])  # no pattern goes over a line's end
-        cleaned = self._clean(joined)
-        if cleaned == joined:
-            return headers
-        if joined.count("\n") >= len(headers) or self._rules.finders:  # an author's may
-            return tuple((name, self._clean(value)) for name, value in headers)
-        return tuple((name, value) for (name, _), value in zip(headers, cleaned.split("\n"), strict=True))
+    def _without_small(self, exchange: Exchange) -> Exchange:
+        """The exchange with clean texts beside its bodies."""
+        texts = list(small_texts(exchange))
+        found = [text for text in texts if text not in self._clean_ones]
+        joined = "\n".join(found)  # no pattern that is built in goes over a line's end
+        if joined and (self._rules.finders or self._clean(joined) != joined):
+            return with_small_texts(exchange, map(self._clean, texts))
+        if not self._placeholders.news and len(self._clean_ones) < 4096:
+            self._clean_ones.update(found)
+        return exchange
 
     def _clean(self, text: str) -> str:
         if not text:
@@ -212,9 +223,7 @@ class Redactor:
             exchange,
             request=replace(request, target="/", host="", headers=(), body=Body(size=sized(request.body))),
             response=response
-            and replace(
-                response, reason="", headers=(), trailers=(), body=Body(size=sized(response.body))
-            ),
+            and replace(response, reason="", headers=(), trailers=(), body=Body(size=sized(response.body))),
             error=f"content withheld: {why}",
             websocket=None,
             redacted=True,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from abs_replay.redact.slices import contains, places
+from abs_replay.redact.slices import SLICE, contains, places, spans
 
 LOOK_BACK = 32  # bytes before a mark that `before` sees
 
@@ -145,6 +145,7 @@ def _by_find() -> dict[bytes, tuple[tuple[bytes, ...], tuple[Shape, ...]]]:
 
 
 BY_FIND = _by_find()
+LONGEST_MARK = max(len(mark) for shape in SHAPES for mark in shape.marks)
 
 
 def looks(data: bytes) -> Iterator[tuple[int, int, str]]:
@@ -152,10 +153,28 @@ def looks(data: bytes) -> Iterator[tuple[int, int, str]]:
     for find, (marks, shapes) in BY_FIND.items():
         if find == b"://" and not contains(data, b"@"):
             continue
-        for at in places(data, find):
-            end = at + len(find)
-            if data.endswith(marks, 0, end):
-                yield from _looks_at(data, end, shapes)
+        for end in _ends(data, find, marks) if len(data) <= SLICE else _ends_in_slices(data, find, marks):
+            yield from _looks_at(data, end, shapes)
+
+
+def _ends(data: bytes, find: bytes, marks: tuple[bytes, ...]) -> Iterator[int]:
+    """Where marks end that end with what is found."""
+    at, size = data.find(find), len(find)
+    while at >= 0:
+        if data.endswith(marks, 0, at + size):
+            yield at + size
+        at = data.find(find, at + size)
+
+
+def _ends_in_slices(data: bytes, find: bytes, marks: tuple[bytes, ...]) -> Iterator[int]:
+    """The same for large data, with one search a slice: of random bytes each two hundredth is found."""
+    for start, stop in spans(data, LONGEST_MARK):
+        piece = data[max(0, start - LONGEST_MARK) : stop]
+        if any(mark in piece for mark in marks):
+            for at in places(piece, find):
+                end = max(0, start - LONGEST_MARK) + at + len(find)
+                if start < end <= start + SLICE and data.endswith(marks, 0, end):
+                    yield end
 
 
 def _looks_at(data: bytes, end: int, shapes: Sequence[Shape]) -> Iterator[tuple[int, int, str]]:

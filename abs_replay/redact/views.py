@@ -18,6 +18,7 @@ type Find = Callable[[bytes], Iterable[Edit]]
 SHORT = 200  # characters of base64; shorter ones are ids mostly, and are looked into only where they are text
 LONGEST = 4 * 1024 * 1024  # characters of base64 that are looked into
 _LEAST = 16
+_BEGINNING = 4096
 
 _JSON_HINT = re.compile(rb"\\(?:u00[2-7]|/)")
 _JSON = re.compile(rb"\\(?:u00([2-7][0-9a-fA-F])|([/\"\\]))")
@@ -31,10 +32,11 @@ _BREAK = re.compile(rb"\r?\n|\\r\\n|\\n")
 
 def seen_through(data: bytes, find: Find) -> Iterator[Edit]:
     """The edits for what `find` finds once escapes and base64 are undone."""
-    if contains(data, b"\\") and next(matches(_JSON_HINT, data), None):
-        yield from _unescaped(data, _JSON, find)
-    if contains(data, b"%"):
-        yield from _unescaped(data, _PERCENT, find)
+    if b"\0" not in data[:_BEGINNING]:  # else it is binary: what looks like an escape is none
+        if contains(data, b"\\") and next(matches(_JSON_HINT, data), None):
+            yield from _unescaped(data, _JSON, find)
+        if contains(data, b"%"):
+            yield from _unescaped(data, _PERCENT, find)
     yield from _decoded(data, find)
 
 

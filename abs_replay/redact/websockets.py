@@ -17,7 +17,8 @@ def redacted_messages(websocket: WebSocket, search: Search, ended: bool) -> WebS
             messages[at] = message
     messages = [each if each.is_text else _alone(each, search) for each in messages]
     reason, _ = search.replaced(websocket.close_reason.encode("utf-8", "surrogatepass"))
-    return replace(websocket, messages=tuple(messages), close_reason=reason.decode("utf-8", "replace"))
+    result = replace(websocket, messages=tuple(messages), close_reason=reason.decode("utf-8", "replace"))
+    return websocket if result == websocket else result
 
 
 def _texts(messages: Sequence[Message], search: Search, ended: bool) -> Iterator[Message]:

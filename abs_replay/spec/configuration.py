@@ -6,7 +6,9 @@ from pathlib import Path
 
 from abs_replay.errors import Problem, SpecError, UsageError
 from abs_replay.exact_json import Json
+from abs_replay.spec import redaction
 from abs_replay.spec.places import Document, nearest
+from abs_replay.spec.redaction import Redaction
 from abs_replay.spec.yaml_nodes import read
 
 NAME = "abs.config.yaml"
@@ -27,6 +29,7 @@ class Configuration:
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     adapters: tuple[str, ...] = ()
     conversation: Mapping[str, str] = field(default_factory=dict)
+    redact: Redaction = Redaction()
     settings: Mapping[str, Json] = field(default_factory=dict)
 
 
@@ -70,6 +73,7 @@ def _problems(document: Document) -> list[Problem]:
             hint = f"did you mean `{near}`?" if near else f"known: {', '.join(KEYS)}"
             problems.append(document.problem((key,), f"unknown key `{key}`: {hint}"))
     problems += _conversation_problems(document, value.get("conversation", {}))
+    problems += redaction.problems(document, value.get("redact", {}))
     aliases = value.get("aliases", {})
     if not isinstance(aliases, Mapping):
         return [*problems, document.problem(("aliases",), "must be a mapping of a name to its other names")]
@@ -103,5 +107,6 @@ def _configuration(file: Path, value: Json) -> Configuration:
         {name: tuple(map(str, others)) for name, others in aliases.items() if isinstance(others, list)},
         tuple(adapters) if isinstance(adapters, Mapping) else (),
         {key: str(where) for key, where in conversation.items()},
+        redaction.redaction(value.get("redact", {})),
         value,
     )

@@ -1,0 +1,39 @@
+"""The texts of an exchange beside its bodies: taken out in one order, and put back in the same."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from abs_replay.exchange import Exchange, Headers
+
+
+def small_texts(exchange: Exchange) -> Iterator[str]:
+    """Target, host, values of headers and trailers, reason, error."""
+    request, response = exchange.request, exchange.response
+    yield request.target
+    yield request.host
+    yield exchange.error or ""
+    for _, value in request.headers:
+        yield value
+    if response is not None:
+        yield response.reason
+        for _, value in response.headers:
+            yield value
+        for _, value in response.trailers:
+            yield value
+
+
+def with_small_texts(exchange: Exchange, texts: Iterator[str]) -> Exchange:
+    """The exchange with other texts, in the order of `small_texts`."""
+    target, host, error = next(texts), next(texts), next(texts)
+    request = exchange.request
+    request = replace(request, target=target, host=host, headers=_headers(request.headers, texts))
+    response = exchange.response
+    if response is not None:
+        reason = next(texts)
+        headers, trailers = _headers(response.headers, texts), _headers(response.trailers, texts)
+        response = replace(response, reason=reason, headers=headers, trailers=trailers)
+    return replace(exchange, request=request, response=response, error=error or exchange.error)
+
+
+def _headers(headers: Headers, texts: Iterator[str]) -> Headers:
+    return tuple([(name, next(texts)) for name, _ in headers])
