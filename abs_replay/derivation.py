@@ -24,7 +24,7 @@ from abs_replay.assembly import Account, ConversationKey, assemble, explain
 from abs_replay.decoders import Decoded
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Exchange, Mark, Recording
-from abs_replay.store import IMPORTED, Derivation, Store, Whole
+from abs_replay.store import IMPORTED, Derivation, Store, Whole, annotated
 from abs_replay.trace import NAME, Trace
 
 SAVING_S = 0.5  # how long to wait for the lock: who reads should not wait to have kept
@@ -155,7 +155,8 @@ def _derive(
         notice(f"recording {recording.name} ({recording.id}): {reason}, traces derived again")
     with suppress(StoreError):
         store.save_traces(recording.id, traces, known.exchange_digest, version(by), SAVING_S)
-    return traces
+    notes = store.notes("trace", recording.id)
+    return tuple(annotated(trace, notes.get((recording.id, trace.id))) for trace in traces)
 
 
 def _assembled(

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from abs_replay.store.marks import Kept, exchanges_in
+from abs_replay.store.merging import Merged
+from abs_replay.store.notes import Note, annotated
 from abs_replay.store.parquet import steps_as_parquet
 from abs_replay.store.spool import Spool
 from abs_replay.store.store import Store
@@ -26,12 +28,15 @@ __all__ = [
     "Found",
     "GradingSummary",
     "Kept",
+    "Merged",
+    "Note",
     "RecordingSummary",
     "Spool",
     "Store",
     "Unfinished",
     "Whole",
     "Writer",
+    "annotated",
     "default_path",
     "exchanges_in",
     "steps_as_parquet",

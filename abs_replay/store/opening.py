@@ -17,9 +17,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from abs_replay.errors import StoreError, StoreLocked
+from abs_replay.errors import StoreError
 from abs_replay.store import copying, migrations
 from abs_replay.store.copying import log_of
+from abs_replay.store.holders import THIS_PROCESS, holder_in, locked
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -38,7 +39,6 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 }
 
 
-_THIS_PROCESS = "another thread of this process"
 _guard = threading.Lock()
 _threads: dict[Path, threading.Lock] = {}
 
@@ -110,7 +110,7 @@ def compact(path: Path, patience: float) -> None:
                 return copying.rewrite_or_fail(path, SETTINGS)
             except BlockingIOError as error:
                 if time.monotonic() >= deadline:
-                    raise _locked(path, "another process") from error
+                    raise locked(path, "another process") from error
             time.sleep(RETRY)
 
 
@@ -135,7 +135,7 @@ def _current(path: Path, patience: float, say: Callable[[str], None]) -> DuckDBP
             copied = found, copying.keep_copy(path, found)
         except BlockingIOError as error:
             if time.monotonic() >= deadline:
-                raise _locked(path, "another process") from error
+                raise locked(path, "another process") from error
             time.sleep(RETRY)
 
 
@@ -169,7 +169,7 @@ def _alone(path: Path, patience: float) -> Iterator[None]:
     with _guard:
         lock = _threads.setdefault(path.absolute(), threading.Lock())
     if not lock.acquire(timeout=patience):
-        raise _locked(path, _THIS_PROCESS)
+        raise locked(path, THIS_PROCESS)
     try:
         yield
     finally:
@@ -203,19 +203,44 @@ def _create(path: Path) -> None:
 def _connect(path: Path, read_only: bool, patience: float) -> DuckDBPyConnection:
     import duckdb
 
-    deadline, name = time.monotonic() + patience, _utf8(path)
+    name = _utf8(path)
+
+    def opened() -> DuckDBPyConnection | None:
+        before = file_at(path)
+        connection = duckdb.connect(name, read_only=read_only, config=SETTINGS)
+        if before in (None, file_at(path)):
+            return connection
+        connection.close()  # another file took its place meanwhile: nobody will look into this one
+        return None
+
+    return _insisting(path, patience, opened)
+
+
+@contextmanager
+def attached(connection: DuckDBPyConnection, path: Path, patience: float) -> Iterator[str]:
+    """Another store, to read from beside the open one; gives the name of it in SQL."""
+    name = _utf8(path).replace("'", "''")
+    _insisting(path, patience, lambda: connection.execute(f"ATTACH '{name}' AS other (READ_ONLY)"))
+    try:
+        yield "other"
+    finally:
+        connection.execute("DETACH other")
+
+
+def _insisting[Got](path: Path, patience: float, get: Callable[[], Got | None]) -> Got:
+    """Try until there is something, or someone else held the file for all that time."""
+    import duckdb
+
+    deadline = time.monotonic() + patience
     while True:
         try:
-            before = file_at(path)
-            connection = duckdb.connect(name, read_only=read_only, config=SETTINGS)
-            if before in (None, file_at(path)):
-                return connection
-            connection.close()  # another file took its place meanwhile: nobody will look into this one
+            if (got := get()) is not None:
+                return got
         except duckdb.Error as error:
-            if not (holder := _holder(str(error))):
+            if not (holder := holder_in(str(error))):
                 raise
             if time.monotonic() >= deadline:
-                raise _locked(path, holder) from error
+                raise locked(path, holder) from error
         time.sleep(RETRY)
 
 
@@ -227,33 +252,6 @@ def _utf8(path: Path) -> str:
         raise StoreError(
             f"store {path} can not be used: its name is no UTF-8; name another with --store"
         ) from error
-
-
-def _locked(path: Path, holder: str) -> StoreLocked:
-    return StoreLocked(
-        f"store {path} is held by {holder}: wait until it is done, or name another with --store"
-    )
-
-
-def _holder(message: str) -> str | None:
-    """Who holds the file, from DuckDB's words for a lock that it did not get."""
-    if "different configuration than existing connections" in message:
-        return _THIS_PROCESS
-    if "Could not set lock" not in message:
-        return None
-    found = re.search(r"held in (.*?) \(PID (\d+)\)", message)
-    if not found:
-        return "another process"
-    return f"process {found[2]} ({_command(int(found[2])) or found[1]})"
-
-
-def _command(process: int) -> str | None:
-    try:
-        command = Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-    except OSError:
-        return None
-    line = " ".join("".join(each if each.isprintable() else " " for each in command).split())
-    return line if len(line) <= 100 else line[:99] + "…"
 
 
 @contextmanager

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Exchange, Recording
-from abs_replay.store import gradings, opening, reading, traces, writing
+from abs_replay.store import gradings, merging, notes, opening, reading, removing, traces, writing
 from abs_replay.store.marks import Kept
+from abs_replay.store.merging import Merged
+from abs_replay.store.notes import Note
 from abs_replay.store.references import KINDS, is_place, resolve
 from abs_replay.store.rows import digest_of, exchange_row
 from abs_replay.store.spool import Spool
@@ -181,6 +183,40 @@ class Store:
             known = traces.trace_ids(connection)
             recording, id_ = known[resolve(ref, [(id_, None) for _, id_ in known], "trace", self.path)]
             return traces.traces(connection, recording, [id_])[0]
+
+    def annotate(self, found: Found, name: str | None, change: Note) -> None:
+        """Name, tag or note what `find` found; a recording's name and tags themselves change."""
+        with self._writing() as connection:
+            notes.annotate(connection, found, name, change)
+
+    def notes(self, kind: str, recording_id: str | None = None) -> dict[tuple[str | None, str], Note]:
+        """What was added to recordings, traces or exchanges, by recording and id."""
+        with self._reading() as connection:
+            return notes.notes(connection, kind, recording_id)
+
+    def remove(self, recordings: Sequence[str], gradings_: Sequence[str] = ()) -> None:
+        """Remove recordings with all they hold, and gradings, all or nothing."""
+        with self._writing() as connection:
+            removing.remove(connection, recordings, gradings_)
+
+    def gradings_of(self, recordings: Sequence[str]) -> tuple[str, ...]:
+        """The gradings that judged traces of these recordings."""
+        with self._reading() as connection:
+            return tuple(removing.gradings_of(connection, recordings))
+
+    def merge(self, other: Path) -> Merged:
+        """Take over what another store holds and this one does not, all or nothing."""
+        source = Store(other, self._patience, self._say)
+        with source._reading():  # it is there, and in the current format
+            pass
+        if source._spool.path.exists():
+            with source._writing():
+                pass
+        with self._writing() as connection:
+            with opening.attached(connection, other, self._patience) as name:
+                merged = merging.merge(connection, name)
+            writing.compress(connection)
+        return merged
 
     def compact(self) -> tuple[int, int]:
         """Give back what deleted things take up, and leave nothing of them; gives the bytes before and after.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from abs_replay.store import marks
+from abs_replay.store import marks, notes
 from abs_replay.store.opening import transaction
 from abs_replay.store.rows import Row, digest_of
 from abs_replay.store.schema import STEP_COLUMNS, TRACE_COLUMNS
@@ -83,7 +83,8 @@ def traces(
     steps: dict[tuple[str, str], list[Step]] = {}
     for recording, trace, *rest in connection.execute(query, values).fetchall():
         steps.setdefault((recording, trace), []).append(_step(*rest))
-    return tuple(_trace(row, steps) for row in found)
+    added = notes.notes(connection, "trace", recording_id)
+    return tuple(notes.annotated(_trace(row, steps), added.get((row[0], row[1]))) for row in found)
 
 
 def _trace_row(recording_id: str, position: int, trace: Trace) -> Row:

@@ -1,0 +1,38 @@
+"""Removing recordings with all they hold, and gradings with their verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from abs_replay.store.opening import transaction
+from abs_replay.store.schema import EXCHANGE_TABLES
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+OF_RECORDINGS = (*EXCHANGE_TABLES, "derivations", "traces", "steps", "marks", "notes")
+OF_GRADINGS = ("verdicts", "behaviors", "runs")
+
+
+def remove(connection: DuckDBPyConnection, recordings: Sequence[str], gradings: Sequence[str]) -> None:
+    """Remove these, all or nothing; their room in the file is used again.
+
+    Gradings outlive the traces that they judged: a verdict has its evidence in words.
+    """
+    with transaction(connection):
+        for tables, column, whole, ids in (
+            (OF_RECORDINGS, "recording", "recordings", list(recordings)),
+            (OF_GRADINGS, "grading", "gradings", list(gradings)),
+        ):
+            for table, key in (*((table, column) for table in tables), (whole, "id")):
+                connection.execute(f"DELETE FROM {table} WHERE list_contains(?::VARCHAR[], {key})", [ids])
+
+
+def gradings_of(connection: DuckDBPyConnection, recordings: Sequence[str]) -> list[str]:
+    """The gradings that judged traces of these recordings."""
+    query = """
+        SELECT DISTINCT grading FROM runs
+        WHERE trace IN (SELECT id FROM traces WHERE list_contains(?::VARCHAR[], recording)) ORDER BY grading
+    """
+    return [grading for (grading,) in connection.execute(query, [list(recordings)]).fetchall()]
