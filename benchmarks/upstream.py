@@ -1,4 +1,5 @@
-"""The origin that is recorded: 8 KB of varied text for a POST, and event streams that carry their send times.
+"""The origin that is recorded: 8 KB of varied text for a POST, event streams that carry their send times,
+slow ones without an end, and large bodies.
 
 `python -m benchmarks.upstream PORT`
 """
@@ -42,7 +43,7 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 
 async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """Answer as an ASGI application: `/stream` with events, everything else with text."""
+    """Answer as an ASGI application: `/stream`, `/slow` and `/large/BYTES`, everything else with text."""
     assert scope["type"] == "http"
     more = True
     size = 0
@@ -52,6 +53,10 @@ async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         more = event.get("more_body", False)
     if scope["path"].endswith("/stream"):
         await stream(send)
+    elif scope["path"].endswith("/slow"):
+        await slow(receive, send)
+    elif "/large/" in scope["path"]:
+        await large(send, int(scope["path"].rpartition("/")[2]))
     else:
         await answer(send, ANSWERS[(size * 7919) % len(ANSWERS)])
 
@@ -74,5 +79,37 @@ async def stream(send: Send, events: int = 200, gap_s: float = 0.005) -> None:
     await send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
 
 
+async def slow(receive: Receive, send: Send) -> None:
+    """Two events a second until the client leaves."""
+    left = asyncio.ensure_future(receive())
+    headers = [(b"content-type", b"text/event-stream")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    while not left.done():
+        event = b"data: %d\n\n" % time.monotonic_ns()
+        await send({"type": "http.response.body", "body": event, "more_body": True})
+        await asyncio.wait([left], timeout=0.5)
+
+
+async def large(send: Send, size: int) -> None:
+    headers = [(b"content-type", b"application/octet-stream"), (b"content-length", b"%d" % size)]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    piece = text(1, 65536).encode()
+    for start in range(0, size, len(piece)):
+        await send(
+            {
+                "type": "http.response.body",
+                "body": piece[: size - start],
+                "more_body": start + len(piece) < size,
+            }
+        )
+
+
 if __name__ == "__main__":
-    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error", lifespan="off")
+    uvicorn.run(
+        app,
+        host="127.0.0.1",
+        port=int(sys.argv[1]),
+        log_level="error",
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+    )
