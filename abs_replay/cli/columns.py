@@ -6,8 +6,7 @@ from datetime import datetime
 from rich.cells import cell_len
 
 from abs_replay.reports import Screen
-from abs_replay.reports.boxes import painted
-from abs_replay.reports.cells import cut, escaped, right
+from abs_replay.reports.cells import cut, escaped, painted, right
 
 GAP = "  "
 IDS = ("ID", "RECORDING", "TRACE")

@@ -7,8 +7,7 @@ from rich.cells import cell_len
 from abs_replay import exact_json
 from abs_replay.cli.columns import length, moment, size
 from abs_replay.reports import Screen
-from abs_replay.reports.boxes import painted
-from abs_replay.reports.cells import cut, escaped, right, wrapped
+from abs_replay.reports.cells import cut, escaped, painted, right, wrapped
 from abs_replay.reports.totals import plural
 from abs_replay.trace import Step, Trace, Visibility
 

@@ -9,8 +9,7 @@ from abs_replay.cli.timeline import heading, marks
 from abs_replay.exact_json import Json
 from abs_replay.exchange import Exchange, Recording
 from abs_replay.reports import Screen
-from abs_replay.reports.boxes import painted
-from abs_replay.reports.cells import cut, escaped, wrapped
+from abs_replay.reports.cells import cut, escaped, painted, wrapped
 from abs_replay.reports.totals import plural
 from abs_replay.trace import Step, Trace
 

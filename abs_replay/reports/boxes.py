@@ -3,18 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rich.cells import cell_len
-
-from abs_replay.reports.cells import centred, cut, fitted, right, wrapped
+from abs_replay.reports.cells import cell_len, centred, cut, fitted, painted, right, wrapped
 
 LEAST_WIDTH = 40
 USUAL_WIDTH = 60
 NARROW = 30  # cells for the text of a step; with fewer it is wrapped, and reasons span the columns
 MOST_TEXT_LINES = 3
 MOST_LINES = 12  # of one reason; JSON has it whole
-
-COLOURS = {"good": "\x1b[32m", "bad": "\x1b[31m", "unsure": "\x1b[33m", "quiet": "\x1b[2m"}
-UNPAINTED = "\x1b[0m"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +162,3 @@ def _wanted(box: Box, others: int) -> int:
     shown = [cell_len(row.shown) + others + 2 for row in box.rows]
     below = [cell_len(text) + row.hang + others + 2 for row in box.rows for text in row.below]
     return max([*facts, *shown, *below, cell_len(box.title) + 5])
-
-
-def painted(text: str, mood: str, colour: bool = True) -> str:
-    """Text in the colour of its mood, if it has one and colours are shown."""
-    return f"{COLOURS[mood]}{text}{UNPAINTED}" if colour and mood else text

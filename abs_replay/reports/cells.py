@@ -1,18 +1,34 @@
 """Text in terminal cells: what is shown is as wide as it says, and moves no cursor.
 
-Widths are rich's: two cells for a wide character or an emoji, none for a combining mark.
+Widths are rich's: two cells for a wide character or an emoji, none for a combining mark. It is loaded for a
+text that may have such.
 """
 
 import json
 import unicodedata
 from collections.abc import Iterator
 
-from rich.cells import cell_len, chop_cells, set_cell_size
-
 SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Control, format (turns writing direction round), half of a pair, line and paragraph separator.
 UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")
+COLOURS = {"good": "\x1b[32m", "bad": "\x1b[31m", "unsure": "\x1b[33m", "quiet": "\x1b[2m"}
+UNPAINTED = "\x1b[0m"
 JOINERS = "\u200c\u200d"  # parts of emoji and of some scripts' words
+
+
+def cell_len(text: str) -> int:
+    """Give how many cells a text takes."""
+    # No letter before the first combining mark is wide.
+    if text.isprintable() and (text.isascii() or max(text) < "\u0300"):
+        return len(text)
+    from rich import cells
+
+    return cells.cell_len(text)
+
+
+def painted(text: str, mood: str, colour: bool = True) -> str:
+    """Text in the colour of its mood, if it has one and colours are shown."""
+    return f"{COLOURS[mood]}{text}{UNPAINTED}" if colour and mood else text
 
 
 def escaped(text: str) -> str:
@@ -45,20 +61,26 @@ def _fits(character: str, encoding: str) -> bool:
 def fitted(text: str, width: int) -> str:
     """Cut or pad to exactly this width; what was cut ends in `…`."""
     # A joiner at the end would join the padding, and rich count it as nothing.
-    return set_cell_size(cut(text, width).rstrip(JOINERS), width)
+    return _set_size(cut(text, width).rstrip(JOINERS), width)
 
 
 def cut(text: str, width: int) -> str:
     """Cut to at most this width; what was cut ends in `…`."""
     if cell_len(text) <= width:
         return text
-    return set_cell_size(text, width - 1).rstrip(f" {JOINERS}") + "…"
+    return _set_size(text, width - 1).rstrip(f" {JOINERS}") + "…"
+
+
+def _set_size(text: str, width: int) -> str:
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, width)
 
 
 def centred(text: str, width: int) -> str:
     """Pad on both sides, more on the right where it does not come out even."""
     left = max(width - cell_len(text), 0) // 2
-    return set_cell_size(" " * left + text, width)
+    return _set_size(" " * left + text, width)
 
 
 def right(text: str, width: int) -> str:
@@ -79,5 +101,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def _pieces(text: str, width: int) -> Iterator[str]:
+    from rich.cells import chop_cells
+
     for word in text.split(" "):
         yield from chop_cells(word, width) if cell_len(word) > width else [word]

@@ -8,8 +8,7 @@ from abs_replay.comparison.pairing import Check
 from abs_replay.comparison.statistics import Rate, Tally
 from abs_replay.exact_json import Json
 from abs_replay.reports import PAPER, Screen
-from abs_replay.reports.boxes import painted
-from abs_replay.reports.cells import cut, escaped, wrapped
+from abs_replay.reports.cells import cut, escaped, painted, wrapped
 from abs_replay.reports.table import EVALUATIONS
 
 MOST_OF_A_RULE = 20  # flips of one rule that are shown; JSON has them all

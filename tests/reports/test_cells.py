@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from abs_replay.reports import Screen
+from abs_replay.reports import Screen, cells
 from abs_replay.reports.cells import centred, cut, encodable, escaped, fitted, right, wrapped
 
 TEXTS = st.text(st.sampled_from("ab 日本🙂é…\u0301\u200d├") | st.characters(), max_size=40)
@@ -20,6 +20,15 @@ def test_what_was_escaped_controls_nothing_and_can_be_written(text: str) -> None
 
     assert not any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in shown)
     shown.encode("utf-8")
+
+
+def test_every_letter_that_is_measured_without_rich_is_as_wide_as_rich_says() -> None:
+    assert all(cells.cell_len(chr(code)) == cell_len(chr(code)) for code in range(0x400))
+
+
+@given(TEXTS)
+def test_a_text_is_as_wide_as_rich_says(text: str) -> None:
+    assert cells.cell_len(text) == cell_len(text)
 
 
 @given(TEXTS.map(escaped), st.integers(1, 30))
