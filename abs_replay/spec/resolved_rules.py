@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from abs_replay.exact_json import Json, dumps
-from abs_replay.spec import expressions, rule_checks, rules
+from abs_replay.spec import rule_checks, rules
 from abs_replay.spec.places import written
 from abs_replay.spec.session import Condition, Evaluation
 
@@ -48,6 +48,8 @@ def _condition(fields: Mapping[str, Any], values: Mapping[str, Json]) -> Conditi
     text = fields.get("when")
     if not isinstance(text, str):
         return None
+    from abs_replay.spec import expressions
+
     expression = expressions.parse(text)
     names = [name for name in expressions.names(expression) if name in values]
     return Condition(text, expression, {name: values[name] for name in names})

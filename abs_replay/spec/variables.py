@@ -7,7 +7,7 @@ from typing import Any
 
 from abs_replay.errors import Problem, SpecError
 from abs_replay.exact_json import Json
-from abs_replay.spec import expressions, references, resolved_rules, rule_checks, rules, templates
+from abs_replay.spec import references, resolved_rules, rule_checks, rules, templates
 from abs_replay.spec.configuration import Configuration
 from abs_replay.spec.fragments import Placed
 from abs_replay.spec.listing import Listing, behavior_references, evaluation_references, without_x
@@ -282,6 +282,8 @@ class _Visit:
         if mode is Mode.PATTERN:
             return _pattern(text, look_up)
         if mode is Mode.CONDITION:
+            from abs_replay.spec import expressions
+
             for name in expressions.names(expressions.parse(text)):
                 look_up(name)
             return text
