@@ -21,13 +21,16 @@ __all__ = ["NO_JUDGE", "Alignment", "Place", "Seen", "align"]
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """One place a behavior; the visible steps, annotated; the `seq` of those that nobody took."""
+    """One place a behavior; the visible steps, annotated; the `seq` of those that nobody took.
+
+    `kinds` is worked out where the session has evaluations of its own, which have selectors.
+    """
 
     places: tuple[Place, ...]
     seen: tuple[Seen, ...]
     extra: tuple[int, ...]
     questions: tuple[Question, ...]
-    kinds: Kinds = field(compare=False, repr=False)
+    kinds: Kinds | None = field(compare=False, repr=False)
 
     def step_of(self, behavior: int) -> Seen | None:
         position = self.places[behavior].position
@@ -42,7 +45,8 @@ def align(trace: Trace, session: Session, answers: Mapping[str, Answer] | None =
     places = tuple(aligned.places())
     seen = _annotated(steps, places, session.behaviors)
     extra = tuple(one.step.seq for one in seen if one.behavior is None and one.actor != "system")
-    return Alignment(places, seen, extra, tuple(aligned.questions()), Kinds(seen))
+    kinds = Kinds(seen) if session.evaluations else None
+    return Alignment(places, seen, extra, tuple(aligned.questions()), kinds)
 
 
 def _annotated(

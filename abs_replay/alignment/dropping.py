@@ -69,7 +69,7 @@ class AlignedTurns:
                 self.requires[index] = ids[behavior.requires]
         while not self.formed or self.formed[-1].end < len(self.plan.behaviors):
             self._next_turn()
-            while dropped := self._to_drop():
+            while self.requires and (dropped := self._to_drop()):
                 self.dropped.update(dropped)
                 self.formed.pop()  # dropping a user behavior lengthens the turn that it would have ended
                 self.results.pop()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from abs_replay.alignment import Alignment, Place, Seen
 from abs_replay.alignment.compatibility import is_call
+from abs_replay.alignment.seen import Kinds
 from abs_replay.evaluators.blocking import Blocked, inconclusive
 from abs_replay.evaluators.installed import installed
 from abs_replay.evaluators.selectors import positions
@@ -125,7 +126,8 @@ class Context:
 
     def selected(self, selector: Selector) -> Sequence[int]:
         """Give the positions in `steps` that a selector picks, in order (SEMANTICS C1)."""
-        return positions(selector, self.alignment.kinds, self.session.aliases)
+        kinds = self.alignment.kinds or Kinds(self.steps)
+        return positions(selector, kinds, self.session.aliases)
 
     def run(self, evaluation: Evaluation) -> Verdict:
         """Decide one evaluation; nothing it does can keep the others from being run (R4)."""

@@ -7,7 +7,7 @@ what to do.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Any
@@ -211,20 +211,7 @@ def _step(value: Any, place: Place) -> Step:
         seq=required(fields, "seq", int, place),
         actor=_actor(fields, place),
         action=_action(fields, place),
-        target=text(fields, "target", place),
-        content=fields.get("content"),
-        arguments=fields.get("arguments"),
-        call_id=text(fields, "call_id", place),
-        at_ms=number(fields, "at_ms", place),
-        duration_ms=number(fields, "duration_ms", place),
-        visibility=_visibility(fields, place),
-        parallel_group=text(fields, "parallel_group", place),
-        sources=_sources(fields, place),
-        model=text(fields, "model", place),
-        usage=_usage(fields, place),
-        error=text(fields, "error", place),
-        retries=optional(fields, "retries", int, place) or 0,
-        segment=text(fields, "segment", place),
+        **{key: read(fields, key, place) for key, read in _OPTIONAL.items() if key in fields},
     )
 
 
@@ -249,21 +236,21 @@ def _action(fields: Mapping[str, Any], place: Place) -> str:
     return action
 
 
-def _visibility(fields: Mapping[str, Any], place: Place) -> Visibility:
-    value = text(fields, "visibility", place)
+def _visibility(fields: Mapping[str, Any], key: str, place: Place) -> Visibility:
+    value = text(fields, key, place)
     if not value:
         return Visibility.USER
     try:
         return Visibility(value)
     except ValueError:
-        raise place.at("visibility").wrong(f"{value!r} is unknown; use user or internal") from None
+        raise place.at(key).wrong(f"{value!r} is unknown; use user or internal") from None
 
 
-def _sources(fields: Mapping[str, Any], place: Place) -> tuple[Source, ...]:
-    values = optional(fields, "sources", list, place)
+def _sources(fields: Mapping[str, Any], key: str, place: Place) -> tuple[Source, ...]:
+    values = optional(fields, key, list, place)
     if not values:
         return ()
-    return tuple(_source(value, place.at("sources").at(index)) for index, value in enumerate(values))
+    return tuple(_source(value, place.at(key).at(index)) for index, value in enumerate(values))
 
 
 def _source(value: Any, place: Place) -> Source:
@@ -279,10 +266,29 @@ def _branch(fields: Mapping[str, Any], place: Place) -> Branch | None:
     return Branch(required(value, "trace", str, there), optional(value, "step", int, there))
 
 
-def _usage(fields: Mapping[str, Any], place: Place) -> Usage | None:
-    value = optional(fields, "usage", dict, place)
+def _usage(fields: Mapping[str, Any], key: str, place: Place) -> Usage | None:
+    value = optional(fields, key, dict, place)
     if value is None:
         return None
-    there = place.at("usage")
-    counted = (optional(value, key, int, there) or 0 for key in ("input_tokens", "output_tokens"))
+    there = place.at(key)
+    counted = (optional(value, kind, int, there) or 0 for kind in ("input_tokens", "output_tokens"))
     return Usage(*counted)
+
+
+# What reads each field that a step may lack: most lack most.
+_OPTIONAL: Mapping[str, Callable[[Mapping[str, Any], str, Place], Any]] = {
+    "target": text,
+    "content": lambda fields, key, _: fields[key],
+    "arguments": lambda fields, key, _: fields[key],
+    "call_id": text,
+    "at_ms": number,
+    "duration_ms": number,
+    "visibility": _visibility,
+    "parallel_group": text,
+    "sources": _sources,
+    "model": text,
+    "usage": _usage,
+    "error": text,
+    "retries": lambda fields, key, place: optional(fields, key, int, place) or 0,
+    "segment": text,
+}
