@@ -12,8 +12,10 @@ request on, a tool's answer from its call on.
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from operator import itemgetter
 
 from abs_replay.assembly.conversations import Conversation
+from abs_replay.assembly.dialogues import each_round
 from abs_replay.assembly.drafts import Draft, Note
 from abs_replay.assembly.explaining import Account, Fate, fates
 from abs_replay.assembly.folding import polled, posted
@@ -25,11 +27,12 @@ from abs_replay.assembly.sightings import Seen, seen
 from abs_replay.assembly.spans import reported
 from abs_replay.assembly.tickets import answered
 from abs_replay.assembly.tool_use import carry_out
-from abs_replay.decoders import Decoded, decode
+from abs_replay.decoders import Decoded, decode, forget
 from abs_replay.exchange import Exchange, Recording
 from abs_replay.trace import Branch, Step, Trace
 
-type _Told = tuple[Trace, Conversation, tuple[tuple[Note, ...], ...]]
+type _Notes = tuple[tuple[Note, ...], ...]
+type _Told = tuple[Trace, Conversation, _Notes]
 
 
 def assemble(
@@ -40,10 +43,12 @@ def assemble(
 ) -> tuple[Trace, ...]:
     """Give the traces of a recording's exchanges, in the order in which they began.
 
-    Each exchange's bytes are let go when it was read, so a recording need not fit into memory. `failed` is
-    told of each exchange whose decoder raised.
+    Each exchange's bytes are let go when it was read, so a recording need not fit into memory, and each
+    conversation when it was told. `failed` is told of each exchange whose decoder raised.
     """
-    return tuple(trace for trace, _, _ in _told(_read(_decoded(exchanges, failed), by, {}), recording))
+    told = _told(group(_read(_decoded(exchanges, failed), by)), recording)
+    ordered = sorted(((_order(trace, home), trace) for trace, home, _ in told), key=itemgetter(0))
+    return tuple(trace for _, trace in ordered)
 
 
 def explain(
@@ -60,7 +65,7 @@ def explain_decoded(
 ) -> Account:
     """Give the traces of exchanges with what each of them says."""
     said: dict[str, Decoded] = {}
-    told = _told(_read(exchanges, by, said), recording)
+    told = sorted(_told(group(_read(exchanges, by, said)), recording), key=lambda one: _order(*one[:2]))
     notes = {trace.id: noted for trace, _, noted in told}
     where = fates(said, [(trace, conversation) for trace, conversation, _ in told])
     return Account(tuple(trace for trace, _, _ in told), notes, where)
@@ -74,37 +79,50 @@ def _decoded(
         if failed and decoded.failed:
             failed(decoded)
         yield exchange, decoded
+    forget()
 
 
 def _read(
-    exchanges: Iterable[tuple[Exchange, Decoded]], by: ConversationKey | None, said: dict[str, Decoded]
-) -> list[Conversation]:
-    """Sort exchanges into conversations, each once; `said` gets what each says."""
+    exchanges: Iterable[tuple[Exchange, Decoded]],
+    by: ConversationKey | None,
+    said: dict[str, Decoded] | None = None,
+) -> list[Seen]:
+    """Read exchanges, each once; `said` gets what each says."""
     pool = Pool()
     found: dict[str, Seen] = {}
     for exchange, decoded in exchanges:
         if exchange.id not in found:
             found[exchange.id] = one = seen(exchange, decoded, pool, by)
-            said[exchange.id] = one.decoded
-    return group(posted(polled(reported(answered(found.values()), pool))), pool)
+            if said is not None:
+                said[exchange.id] = one.decoded
+    everything = each_round(found.values(), pool)
+    found.clear()
+    return posted(polled(reported(answered(everything), pool)))
 
 
-def _told(conversations: Iterable[Conversation], recording: Recording | None) -> list[_Told]:
-    told: dict[int, _Told] = {}
-    for conversation in conversations:
+def _told(conversations: list[Conversation], recording: Recording | None) -> Iterator[_Told]:
+    """Tell each conversation that has anything to tell, and let it go."""
+    left = {id(one.parent) for one in conversations if one.parent}
+    parents: dict[int, Trace] = {}
+    conversations.reverse()
+    while conversations:
+        conversation = conversations.pop()
         trace, noted = _trace(conversation, recording)
-        if conversation.parent and id(conversation.parent) in told:
-            parent = told[id(conversation.parent)][0]
+        parent = parents.get(id(conversation.parent)) if conversation.parent else None
+        if parent:
             trace = replace(trace, branch_of=Branch(parent.id, _shared(parent.steps, trace.steps)))
-        told[id(conversation)] = trace, conversation, noted
-    kept = [one for one in told.values() if one[0].steps]
-    # A branch comes behind what it left.
-    return sorted(kept, key=lambda one: (one[0].started_at or 0.0, one[1].left_at, one[0].id))
+        if id(conversation) in left:
+            parents[id(conversation)] = trace
+        if trace.steps:
+            yield trace, conversation, noted
 
 
-def _trace(
-    conversation: Conversation, recording: Recording | None
-) -> tuple[Trace, tuple[tuple[Note, ...], ...]]:
+def _order(trace: Trace, conversation: Conversation) -> tuple[float, float, str]:
+    """Order traces by when they began; a branch comes behind what it left."""
+    return trace.started_at or 0.0, conversation.left_at, trace.id
+
+
+def _trace(conversation: Conversation, recording: Recording | None) -> tuple[Trace, _Notes]:
     members = conversation.members
     first = members[0]
     start = first.start / 1000 if first.part else first.exchange.started_at

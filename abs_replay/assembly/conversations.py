@@ -1,7 +1,9 @@
 """A conversation as its exchanges show it: its turns, each in the thread it continues, and tool uses."""
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from abs_replay.assembly.pool import Aside
 from abs_replay.assembly.sightings import Seen, by_time
@@ -14,15 +16,16 @@ from abs_replay.exchange import Role
 class Placed:
     """A turn in its conversation: what of its history is new, and whether it tries again what failed.
 
-    `echoes` are the messages that repeat the reply before, as the client edited it; `repeated` counts
-    those that repeat what was said before that. `thread` numbers the conversation's threads of that
-    role; `opens` where it is the thread's first. `resumed`, `segment` and `prelude` are those of `Fit`.
+    What is `fresh` starts at `start`; the `echoed` messages before are `echoes`, which repeat the reply
+    before, as the client edited it; `repeated` counts those that repeat what was said before that. `thread`
+    numbers the conversation's threads of that role; `opens` where it is the thread's first. `resumed`,
+    `segment` and `prelude` are those of `Fit`.
     """
 
     seen: Seen
     thread: int
-    echoes: tuple[Message, ...]
-    fresh: tuple[Message, ...]
+    start: int
+    echoed: int
     retry: bool
     opens: bool
     segment: str | None = None
@@ -31,11 +34,18 @@ class Placed:
     resumed: bool = False
 
     @property
+    def fresh(self) -> tuple[Message, ...]:
+        return self.seen.line.between(self.start)
+
+    @property
+    def echoes(self) -> tuple[Message, ...]:
+        return self.seen.line.between(self.start - self.echoed, self.start) if self.echoed else ()
+
+    @property
     def asides(self) -> tuple[Aside, ...]:
         """What stands between the new messages, each with how many of them stand before it; where there
         are asides before them, their number is 0 or less."""
-        first = len(self.seen.messages) - len(self.fresh)
-        return tuple((place - first, message) for place, message in self.seen.asides)
+        return tuple((place - self.start, message) for place, message in self.seen.asides)
 
 
 @dataclass(slots=True, eq=False)
@@ -53,7 +63,6 @@ class Conversation:
     trace_ids: set[str] = field(default_factory=set)
     sessions: set[str] = field(default_factory=set)
     openings: set[tuple[str, str] | None] = field(default_factory=set)
-    known: dict[Role, set[int]] = field(default_factory=dict)  # marks of what was said
     front_start: float = float("inf")
     front_end: float = float("-inf")
     _fronts: list[Seen] = field(default_factory=list)
@@ -61,6 +70,8 @@ class Conversation:
     _front_starts: list[float] = field(default_factory=list)
     _hidden_starts: list[float] = field(default_factory=list)
     _calls: dict[tuple[Role, int], tuple[list[float], list[tuple[Call, ...]]]] = field(default_factory=dict)
+    _known: dict[Role, set[int]] = field(default_factory=dict)  # made when it is asked for first
+    _began: tuple[Message, ...] = ()  # what a branch begins with
     parent: "Conversation | None" = None
     left_at: float = 0.0
 
@@ -71,7 +82,7 @@ class Conversation:
         made.trace_ids, made.openings = set(self.trace_ids), set(self.openings)
         line = Thread(thread.asked[: asking.start], log=thread.log[: leaving.number])
         made.threads[self.front] = [line]
-        made.known = {self.front: set(map(mark, line.asked))}
+        made._began = line.asked
         return made, line, Fit(leaving.shared, 0, asking.start)
 
     @property
@@ -107,10 +118,18 @@ class Conversation:
         self._advance(seen, thread, fit)
         reply = seen.turn.reply if seen.turn else None
         self._note_times(placed, reply)
-        said = (*placed.prelude, *placed.echoes, *placed.fresh, *([reply] if reply else []))
-        self.known.setdefault(role, set()).update(map(mark, said))
+        if role in self._known:
+            self._known[role].update(_marks(placed))
         self.note(seen)
         return thread
+
+    def known(self, role: Role) -> set[int]:
+        """Give the marks of what was said by and to a role."""
+        if role not in self._known and (self.turns or self._began):
+            began = map(mark, self._began if role is self.front else ())
+            placed = (turn for turn in self.turns if turn.seen.role is role)
+            self._known[role] = set(chain(began, chain.from_iterable(map(_marks, placed))))
+        return self._known.get(role, set())
 
     def _note_times(self, placed: Placed, reply: Message | None) -> None:
         seen = placed.seen
@@ -145,7 +164,7 @@ class Conversation:
         """Give the thread of a turn that continues none: a new one, but where the other side keeps the
         history itself and is sent what is new alone, and how the turn stands to what was said."""
         compacted = "compacted" if seen.turn and seen.turn.compacted else None
-        known = self.known.get(seen.role) if seen.role is self.front else None
+        known = self.known(seen.role) if seen.role is self.front else None
         fit = _beyond(known, seen.messages) if known else None
         kept = seen.onward or _is_kept(seen, fit)
         if not threads or not (kept or seen.role is Role.AGENT):
@@ -225,18 +244,24 @@ def _beyond(known: set[int], messages: tuple[Message, ...]) -> Fit:
     return Fit(len(old), 0, start, prelude=prelude)
 
 
+def _marks(placed: Placed) -> Iterator[int]:
+    """Give the marks of what a turn told, and of its reply."""
+    reply = placed.seen.turn.reply if placed.seen.turn else None
+    return map(mark, (*placed.prelude, *placed.echoes, *placed.fresh, *([reply] if reply else [])))
+
+
 def _placed(seen: Seen, number: int, fit: Fit | None, opens: bool) -> Placed:
     if fit is None:
-        return Placed(seen, number, (), seen.messages, False, opens)
+        return Placed(seen, number, 0, 0, False, opens)
     if seen.onward or fit.onward:
-        return Placed(seen, number, (), () if fit.again else seen.messages, fit.again, opens, fit.segment)
+        start = seen.line.length if fit.again else 0
+        return Placed(seen, number, start, 0, fit.again, opens, fit.segment)
     repeated = fit.start - len(fit.echoes) - len(fit.prelude)
-    fresh = seen.messages[fit.start :]
     return Placed(
         seen,
         number,
-        fit.echoes,
-        fresh,
+        fit.start,
+        len(fit.echoes),
         fit.again,
         opens,
         fit.segment,

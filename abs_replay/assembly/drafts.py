@@ -53,7 +53,7 @@ class Draft:
     def show(self, sources: Iterable[Source], text: str) -> None:
         """Note what shows this: what is noted first is what is told, the others show it once more."""
         for source in sources:
-            kind = "merged" if self.sources else "shown"
+            kind = "merged" if any(note.kind in ("shown", "merged") for note in self.notes) else "shown"
             self.notes.append(Note(kind, source.exchange, source.at, text))
 
 

@@ -9,6 +9,7 @@ are one turn.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from abs_replay.assembly.pool import Line
 from abs_replay.assembly.sightings import Seen, by_time
 from abs_replay.decoders import Post, Turn
 from abs_replay.exchange import Exchange, Role
@@ -49,8 +50,15 @@ def _filled(asked: Seen, poll: Seen) -> Seen:
         usage=now.usage or before.usage,
     )
     elsewhere = {**asked.elsewhere, id(now.reply): _reply_at(poll)}
-    decoded = replace(asked.decoded, turn=turn, complete=poll.decoded.complete)
-    return replace(asked, decoded=decoded, end=max(asked.end, poll.end), others=others, elsewhere=elsewhere)
+    decoded = replace(asked.decoded, complete=poll.decoded.complete)
+    return replace(
+        asked,
+        decoded=decoded,
+        turn=turn,
+        end=max(asked.end, poll.end),
+        others=others,
+        elsewhere=elsewhere,
+    )
 
 
 def _reply_at(one: Seen) -> tuple[Source, ...]:
@@ -130,10 +138,11 @@ def _turn(chat: str, asked: _Kept | None, answer: _Kept | None) -> Seen:
     first, last = whole[0], whole[-1]
     return replace(
         first.seen,
-        decoded=replace(first.seen.decoded, turn=Turn((), answer.post.message if answer else None), posts=()),
+        decoded=replace(first.seen.decoded, posts=()),
+        turn=Turn((), answer.post.message if answer else None),
         start=first.time,
         end=last.time,
-        messages=(asked.post.message,) if asked else (),
+        line=Line.of((asked.post.message,) if asked else ()),
         key=chat,
         onward=True,
         elsewhere={id(kept.post.message): tuple(dict.fromkeys(kept.sources)) for kept in whole},

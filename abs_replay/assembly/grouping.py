@@ -16,7 +16,6 @@ from abs_replay.assembly.conversations import Conversation
 from abs_replay.assembly.known import Known
 from abs_replay.assembly.nearness import Awaiting, Running
 from abs_replay.assembly.pairing import agreement, same_use
-from abs_replay.assembly.pool import Pool
 from abs_replay.assembly.sightings import Seen, by_time
 from abs_replay.assembly.threads import best
 from abs_replay.decoders import Message
@@ -25,17 +24,17 @@ from abs_replay.exchange import Role
 _MOST_WORDS: Final = 20  # a user's texts that are looked for in a prompt
 
 
-def group(everything: Iterable[Seen], pool: Pool) -> list[Conversation]:
+def group(everything: Iterable[Seen]) -> list[Conversation]:
     """Sort exchanges into conversations; those that say nothing are left out."""
     ordered = sorted(everything, key=by_time)
     by_role = {role: [s for s in ordered if s.turn and s.role is role] for role in Role}
     front = Role.AGENT if by_role[Role.AGENT] else Role.LLM
-    agents = Known(front, pool)
+    agents = Known(front)
     for one in by_role[front]:
         _join(agents, one)
     found = list(agents.all)
     if front is Role.AGENT:
-        found += _behind(agents, by_role[Role.LLM], pool)
+        found += _behind(agents, by_role[Role.LLM])
     tools = _Near(found)
     for one in (s for s in ordered if not s.turn and s.decoded.protocol):
         near, running = tools.of(one)
@@ -58,9 +57,9 @@ def _join(known: Known, one: Seen) -> None:
     known.learn(home, home.place(one, thread, fit), one)
 
 
-def _behind(agents: Known, turns: Iterable[Seen], pool: Pool) -> list[Conversation]:
+def _behind(agents: Known, turns: Iterable[Seen]) -> list[Conversation]:
     """Place what models were asked behind agents, and give the conversations of those that no agent asked."""
-    running, others = Running(agents.all), Known(Role.LLM, pool)
+    running, others = Running(agents.all), Known(Role.LLM)
     for one in turns:
         open_ = running.at(one.start)
         near = [] if one.key or one.trace_id else open_

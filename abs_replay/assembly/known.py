@@ -1,7 +1,7 @@
 """The conversations of one front so far, and which of them a further request goes on from.
 
 Looking one up costs as much as the request is long, however many conversations there are: threads
-stand under one number for all that was said in them (`Pool.line`), answers under their ids. Where a
+stand under one number for all that was said in them (`Lines`), answers under their ids. Where a
 client edited old messages, those conversations are compared that began alike, the newest first.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from abs_replay.assembly.conversations import Conversation
-from abs_replay.assembly.pool import Pool
+from abs_replay.assembly.pool import Lines
 from abs_replay.assembly.sightings import Seen
 from abs_replay.assembly.threads import EXACT, Fit, Leaving, Thread, mark, opening
 from abs_replay.decoders import Message
@@ -35,10 +35,10 @@ class Place:
 class Known:
     """Conversations by what they end with."""
 
-    def __init__(self, front: Role, pool: Pool) -> None:
+    def __init__(self, front: Role) -> None:
         self.front = front
         self.all: list[Conversation] = []
-        self._pool = pool
+        self._lines = Lines()
         self._keyed: dict[str, list[Conversation]] = {}
         self._begun: dict[tuple[str, str] | None, list[Conversation]] = {}
         self._traced: dict[str, Conversation] = {}
@@ -72,7 +72,10 @@ class Known:
         thread = place.thread
         number = id(thread)
         for table, key in self._stands.pop(number, ()):
-            table[key].pop(number, None)
+            standing = table.get(key, {})
+            standing.pop(number, None)
+            if not standing:
+                table.pop(key, None)
         stands = self._stands[number] = []
         for table, key in self._ends(thread):
             table.setdefault(key, {})[number] = place
@@ -84,16 +87,17 @@ class Known:
         if thread.failed:
             yield self._failed, asked
         if thread.reply:
-            yield self._replied, self._pool.behind(asked, thread.reply)
-            yield self._tails, mark(thread.reply)
+            said = mark(thread.reply)
+            yield self._replied, self._lines.behind(asked, said)
+            yield self._tails, said
             words = [m for m in (*thread.asked, thread.reply) if m.role != "tool" and not m.calls]
             if words[-1:] == [thread.reply] and len(words) <= len(thread.asked):
                 yield self._replied, self._last(tuple(words))
 
     def _last(self, messages: tuple[Message, ...]) -> int:
-        if messages is self._line[0]:
+        if messages == self._line[0]:
             return self._line[1]
-        return (self._pool.line(messages) or [0])[-1]
+        return self._lines.line(messages)[-1] if messages else 0
 
     def continued(self, one: Seen) -> Place | None:
         """Say which conversation a request goes on from, or leaves, and where; None for none of them."""
@@ -122,10 +126,11 @@ class Known:
     def _standing(self, one: Seen, keyed: bool = False) -> Place | None:
         """Find the thread with the longest history that this one's begins with, among those that an id
         names, or the others: a client may stop to bear an id."""
-        lines = self._pool.line(one.messages)
+        messages = one.messages
+        lines = self._lines.line(messages)
         if not lines:
             return None
-        self._line = one.messages, lines[-1]
+        self._line = messages, lines[-1]
         again = self._asked if one.retried or one.begun else self._failed
         found = _fitting(again.get(lines[-1]), one, keyed)
         if found:
@@ -149,7 +154,7 @@ class Known:
         """Find the thread whose end a history holds that begins otherwise."""
         for message in reversed(one.messages):
             if message.role == "assistant":
-                near = self._tails.get(self._pool.mark(message), {})
+                near = self._tails.get(mark(message), {})
                 return _tailed(islice(reversed(near.values()), _NEAR), one)
         return None
 
@@ -157,9 +162,9 @@ class Known:
         """Find the conversation whose user's words a vendor's summary left standing, which alone tie it."""
         if not (one.turn and one.turn.compacted and len(one.messages) > 1):
             return None
-        old = set(map(self._pool.mark, one.messages[:-1]))
+        old = set(map(mark, one.messages[:-1]))
         near = reversed(self._begun.get(opening(one.messages), ())[-_MOST:])
-        home = next((c for c in near if not c.key and old <= c.known.get(self.front, set())), None)
+        home = next((c for c in near if not c.key and old <= c.known(self.front)), None)
         return Place(home, Thread()) if home else None
 
 

@@ -1,22 +1,95 @@
 """The messages of a recording, each kept once: every request to a stateless API repeats its history.
 
 What repeats is one object, so that memory grows with what was said and not with how often it was sent,
-and comparing two histories is comparing objects. Of each message its mark is known: messages that
-`threads.same` takes for one have one mark, but for calls whose ids a client made up. Of a history that
-goes on from one that was seen, what is new alone is looked at.
+and comparing two histories is comparing objects. Of a history that goes on from one that was seen, what
+is new alone is looked at, and what it goes on from is shared. A message's mark is a number: messages that
+`threads.same` takes for one have one mark, but for calls whose ids a client made up.
 """
 
+from array import array
+from dataclasses import dataclass, field
 from typing import Final
 
 from abs_replay.assembly.threads import mark
-from abs_replay.decoders import Message, Served, Thought
+from abs_replay.decoders import Decoded, Message, Served, Thought
 from abs_replay.exact_json import Json
+from abs_replay.exchange import Request
 
-_MOST: Final = 256  # histories that go on side by side
+_MOST: Final = 512  # beginnings of histories that go on side by side, two for each
 
 type Messages = tuple[Message, ...]
 type Aside = tuple[int, Message]
-type _Begun[Read] = dict[int, tuple[Messages, Read]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """The first messages of a list, which grows as others go on from them."""
+
+    _shared: list[Message] = field(default_factory=list)
+    length: int = 0
+
+    @property
+    def messages(self) -> Messages:
+        return tuple(self._shared if self.length == len(self._shared) else self._shared[: self.length])
+
+    def between(self, start: int, end: int | None = None) -> Messages:
+        """Give some of the messages."""
+        return tuple(self._shared[start : self.length if end is None else end])
+
+    def grown(self, new: list[Message]) -> "Line":
+        """Give this line with more behind it."""
+        shared = self._shared if self.length == len(self._shared) else self._shared[: self.length]
+        shared += new
+        return Line(shared, len(shared))
+
+    @staticmethod
+    def of(messages: Messages) -> "Line":
+        return Line(list(messages), len(messages))
+
+
+type _Heard = tuple[Line, tuple[Aside, ...]]
+
+
+@dataclass(slots=True, eq=False)
+class _Begun[Read]:
+    """What was read of the first `length` messages of a history; `before` is the last message of the one
+    that it goes on from, by its place in memory."""
+
+    history: Messages
+    length: int
+    read: Read
+    before: int | None
+
+
+class _Beginnings[Read]:
+    """What was read of histories, and of those that they went on from, by their last messages: messages
+    that were read once are one object each."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, _Begun[Read]] = {}
+
+    def longest(self, history: Messages) -> tuple[int, Read] | None:
+        """Give how many messages of a history were read before, and what was read of them."""
+        for length in range(len(history), 0, -1):
+            found = self._known.get(id(history[length - 1]))
+            if found and found.length == length and found.history[:length] == history[:length]:
+                return length, found.read
+        return None
+
+    def learn(self, history: Messages, begun: int, read: Read) -> None:
+        """Remember what was read of a history that goes on from one of that length."""
+        before = id(history[begun - 1]) if begun else None
+        grown = self._known.pop(before, None) if before else None
+        if before and grown:
+            if grown.before and begun < len(history):
+                self._known.pop(grown.before, None)
+                grown.before = None
+            grown.history = history
+            self._known[before] = grown
+        if begun < len(history):
+            self._known[id(history[-1])] = _Begun(history, len(history), read, before)
+        while len(self._known) > _MOST:
+            del self._known[next(iter(self._known))]
 
 
 class Pool:
@@ -24,74 +97,73 @@ class Pool:
 
     def __init__(self) -> None:
         self._kept: dict[int, Message] = {}
-        self._plain: dict[tuple[str, str], Message] = {}
-        self._marks: dict[int, int] = {}
-        self._heard: _Begun[tuple[Messages, tuple[Aside, ...]]] = {}
-        self._lines: _Begun[list[int]] = {}
+        self._plain: dict[Message, Message] = {}
+        self._heard: _Beginnings[_Heard] = _Beginnings()
+        self._requests: dict[tuple[str, str], Request] = {}
+        self._silent: dict[Decoded, Decoded] = {}
 
-    def heard(self, history: Messages) -> tuple[Messages, tuple[Aside, ...]]:
+    def heard(self, history: Messages) -> _Heard:
         """Part a history into what it is compared by, and what stands between; asides alone are compared."""
-        begun, read = _begun(self._heard, history) or ((), ((), ()))
-        said, asides = list(read[0]), list(read[1])
-        for message in map(self.keep, history[len(begun) :]):
+        begun, read = self._heard.longest(history) or (0, (Line(), ()))
+        new: list[Message] = []
+        asides: list[Aside] = []
+        for message in map(self.keep, history[begun:]):
             if message.role == "system" or (message.parts and _is_quiet(message)):
-                asides.append((len(said), message))
+                asides.append((read[0].length + len(new), message))
             else:
-                said.append(message)
-        if not said:
-            return tuple(message for _, message in asides), tuple(a for a in asides if a[1].role == "system")
-        found = tuple(said), read[1] if len(asides) == len(read[1]) else tuple(asides)
-        _remember(self._heard, history, found)
+                new.append(message)
+        found = read[0].grown(new) if new else read[0], (*read[1], *asides) if asides else read[1]
+        if not found[0].length:
+            return Line.of(tuple(one for _, one in found[1])), tuple(
+                a for a in found[1] if a[1].role == "system"
+            )
+        self._heard.learn(history, begun, found)
         return found
 
     def keep(self, message: Message) -> Message:
         """Give the message that was kept first of those equal to this."""
-        if id(message) in self._marks:
-            return message  # a decoder that knows the history gives its messages again
-        if type(message.content) is str and not (message.calls or message.parts or message.call_id):
-            # Most are that: a role and words.
-            plain = self._plain.setdefault((message.at, message.content), message)
-            return plain if plain.role == message.role and plain.name == message.name else message
+        if type(message.content) is str and not (message.calls or message.parts):
+            return self._plain.setdefault(message, message)
         kept = self._kept.setdefault(_content(message), message)
         # What hashes alike and is another stays itself; 1 and true hash apart as text.
         return kept if kept is message or kept == message else message
 
-    def mark(self, message: Message) -> int:
-        """Give a message's mark. The message must outlive the pool, which knows it by its place in memory."""
-        found = self._marks.get(id(message))
-        if found is None:
-            found = self._marks[id(message)] = mark(message)
+    def request(self, method: str, target: str) -> Request:
+        """Give a request with nothing in it."""
+        key = method, target
+        return self._requests.get(key) or self._requests.setdefault(key, Request(method, target))
+
+    def silent(self, decoded: Decoded) -> Decoded:
+        """Give what was kept first of what is equal to this, which holds no turn, and nothing else said."""
+        return self._silent.setdefault(decoded, decoded)
+
+
+class Lines:
+    """Numbers for what was said up to each message of a history."""
+
+    def __init__(self) -> None:
+        self._read: _Beginnings[array[int]] = _Beginnings()
+
+    def line(self, messages: Messages) -> "array[int]":
+        """Give, message by message, one number for all up to there."""
+        begun, read = self._read.longest(messages) or (0, _NOTHING)
+        if begun == len(messages):
+            return read
+        found = read[:]
+        last = found[-1] if found else 0
+        for message in messages[begun:]:
+            last = self.behind(last, mark(message))
+            found.append(last)
+        self._read.learn(messages, begun, found)
         return found
 
-    def line(self, messages: Messages) -> list[int]:
-        """Give, message by message, one number for all up to there."""
-        begun, read = _begun(self._lines, messages) or ((), [0])
-        found = list(read)
-        for message in messages[len(begun) :]:
-            found.append(self.behind(found[-1], message))
-        _remember(self._lines, messages, found)
-        return found[1:]
-
-    def behind(self, start: int, message: Message) -> int:
-        """Give the number for all that one number stands for, with one more message."""
-        return hash((start, self.mark(message)))
+    @staticmethod
+    def behind(start: int, said: int) -> int:
+        """Give the number for all that one number stands for, with one more message of that mark."""
+        return hash((start, said))
 
 
-def _begun[Read](known: _Begun[Read], history: Messages) -> tuple[Messages, Read] | None:
-    """Take out what was read of the longest beginning of a history: messages that were read once are one
-    object each."""
-    for length in range(len(history), 0, -1):
-        found = known.get(id(history[length - 1]))
-        if found and found[0] == history[:length]:
-            return known.pop(id(history[length - 1]))
-    return None
-
-
-def _remember[Read](known: _Begun[Read], history: Messages, read: Read) -> None:
-    if len(known) >= _MOST:
-        del known[next(iter(known))]
-    if history:
-        known[id(history[-1])] = history, read
+_NOTHING: Final[array[int]] = array("q")
 
 
 def _is_quiet(message: Message) -> bool:

@@ -1,18 +1,19 @@
 """An exchange as assembly sees it: what it says, when, and which ids it bears. Its bytes are let go."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from sys import intern
 
 from abs_replay.assembly.keys import ConversationKey, trace_id
 from abs_replay.assembly.pairing import Use
-from abs_replay.assembly.pool import Aside, Pool
+from abs_replay.assembly.pool import Aside, Line, Pool
 from abs_replay.decoders import Decoded, Message, Turn
-from abs_replay.exchange import Body, Exchange, Request, Response, Role, header
+from abs_replay.exchange import Exchange, Response, Role, header
 from abs_replay.trace import Source
 
 _NOWHERE: Mapping[int, tuple[Source, ...]] = {}
-_NO_BODY = Body()
 _ANSWERED: dict[int, Response] = {}  # one for each status
+_NO_LINE = Line()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,16 +26,18 @@ class Seen:
     `elsewhere`, by the message's place in memory, and those exchanges are `others`. `part` names
     what of the exchange this is, where it holds several things.
 
-    `messages` are what histories are compared by. `asides` is what stands between them: system messages,
-    and messages that only think or show what the model's own side did, which clients drop and repeat as
-    they like; each with how many of `messages` stand before it.
+    `decoded` is without the turn, and the turn without its history: `messages` are what histories are
+    compared by. `asides` is what stands between them: system messages, and messages that only think or show
+    what the model's own side did, which clients drop and repeat as they like; each with how many of
+    `messages` stand before it.
     """
 
     exchange: Exchange
     decoded: Decoded
+    turn: Turn | None
     start: float
     end: float
-    messages: tuple[Message, ...]
+    line: Line
     uses: tuple[Use, ...]
     key: str | None
     trace_id: str | None
@@ -46,13 +49,13 @@ class Seen:
     part: str = ""
 
     @property
-    def turn(self) -> Turn | None:
-        return self.decoded.turn
+    def messages(self) -> tuple[Message, ...]:
+        return self.line.messages
 
     @property
     def begun(self) -> str | None:
         """The words that the request gave its reply to begin with."""
-        return self.decoded.turn.begun if self.decoded.turn else None
+        return self.turn.begun if self.turn else None
 
     @property
     def role(self) -> Role:
@@ -82,43 +85,76 @@ def seen(exchange: Exchange, decoded: Decoded, pool: Pool, by: ConversationKey |
     start = exchange.started_at * 1000
     chunks = exchange.response.body.chunks if exchange.response else ()
     took = chunks[-1].at_ms if chunks else exchange.ended_ms or 0.0
-    messages, asides = pool.heard(decoded.turn.history) if decoded.turn else ((), ())
+    turn = decoded.turn
+    line, asides = pool.heard(turn.history) if turn else (_NO_LINE, ())
     plain = decoded.protocol == "rest"
     headers = exchange.request.headers
     configured = by.of(exchange) if by else None
     return Seen(
-        _outlined(exchange),
-        _without_history(decoded),
+        _outlined(exchange, pool),
+        _without_turn(decoded, pool),
+        without_history(turn) if turn else None,
         start,
-        start + max(took, 0.0),
-        messages=messages,
+        start + max(took, 0.0) if took else start,
+        line,
         uses=tuple(Use(use, exchange.channel.name, plain) for use in decoded.uses),
-        key=header(headers, "x-abs-session") or configured or (decoded.session if decoded.turn else None),
+        key=header(headers, "x-abs-session") or configured or (decoded.session if turn else None),
         trace_id=trace_id(headers),
         # OpenAI's and Anthropic's SDKs count their attempts in this header.
         retried=(header(headers, "x-stainless-retry-count") or "0") not in ("0", ""),
         asides=asides,
-        onward=bool(decoded.turn and decoded.turn.parent_id),
+        onward=bool(turn and turn.parent_id),
         elsewhere=_NOWHERE,
     )
 
 
-def _outlined(exchange: Exchange) -> Exchange:
+def _outlined(exchange: Exchange, pool: Pool) -> Exchange:
     """Give an exchange without bodies and headers, which are what it weighs."""
     request, response = exchange.request, exchange.response
     return Exchange(
         exchange.id,
         exchange.channel,
         exchange.started_at,
-        Request(request.method, request.target, (), _NO_BODY),
+        pool.request(request.method, request.target),
         _ANSWERED.setdefault(response.status, Response(response.status)) if response else None,
     )
 
 
-def _without_history(decoded: Decoded) -> Decoded:
+def without_history(turn: Turn) -> Turn:
+    """Give a turn without the messages that it repeats."""
+    return Turn(
+        (),
+        turn.reply,
+        intern(str(turn.model)) if turn.model else None,  # one text for all the turns of a model
+        turn.usage,
+        turn.error,
+        turn.response_id,
+        turn.parent_id,
+        turn.poll_of,
+        turn.compacted,
+        turn.compacts,
+        turn.begun,
+    )
+
+
+def _without_turn(decoded: Decoded, pool: Pool) -> Decoded:
+    """Give what an exchange says beside its turn; most say nothing, and share one."""
     if decoded.turn is None:
         return decoded
-    return replace(decoded, turn=replace(decoded.turn, history=()))
+    rest = Decoded(
+        decoded.protocol,
+        None,
+        decoded.uses,
+        decoded.complete,
+        decoded.session,
+        decoded.remarks,
+        decoded.reason,
+        decoded.posts,
+        decoded.spans,
+        decoded.answers,
+        decoded.failed,
+    )
+    return rest if rest.uses or rest.posts or rest.spans or rest.answers else pool.silent(rest)
 
 
 def by_time(seen: Seen) -> tuple[float, str]:

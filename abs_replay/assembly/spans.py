@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from abs_replay.assembly.pairing import Use, agreement
-from abs_replay.assembly.pool import Pool
-from abs_replay.assembly.sightings import Seen
+from abs_replay.assembly.pool import Line, Pool
+from abs_replay.assembly.sightings import Seen, without_history
 from abs_replay.assembly.threads import mark, plain
-from abs_replay.decoders import Call, Message, Span, Turn
+from abs_replay.decoders import Call, Span, Turn
 from abs_replay.exchange import Channel, Role
 from abs_replay.trace import Source
 
@@ -23,6 +23,8 @@ _SURE = 3  # of `agreement`: by values, not by a name alone
 def reported(everything: Iterable[Seen], pool: Pool) -> list[Seen]:
     """Give all that are no spans, with those spans as sources that report them, and the other spans."""
     ordered = list(everything)
+    if not any(one.decoded.spans for one in ordered):
+        return ordered
     seen = _Work([one for one in ordered if not one.decoded.spans])
     spans = [(span, one) for one in ordered for span in one.decoded.spans]
     # The inner ones first: what wraps them says the same once more.
@@ -106,8 +108,8 @@ def _turn(seen: _Work, span: Span, turn: Turn, one: Seen, pool: Pool) -> None:
     start, end = _times(span)
     number = seen.turn(turn, start, end)
     if number is None:
-        messages, asides = pool.heard(turn.history)
-        made = _sighting(one, span, Role.LLM, replace(turn, history=()), messages)
+        line, asides = pool.heard(turn.history)
+        made = _sighting(one, span, Role.LLM, without_history(turn), line)
         seen.add(replace(made, asides=asides))
         return
     known = seen.all[number]
@@ -122,7 +124,7 @@ def _turn(seen: _Work, span: Span, turn: Turn, one: Seen, pool: Pool) -> None:
 def _use(seen: _Work, span: Span, use: Use, one: Seen) -> None:
     found = seen.use(use, *_times(span))
     if found is None:
-        seen.add(replace(_sighting(one, span, Role.TOOL, None, ()), uses=(use,)))
+        seen.add(replace(_sighting(one, span, Role.TOOL, None, Line()), uses=(use,)))
         return
     number, place = found
     known = seen.all[number]
@@ -132,16 +134,17 @@ def _use(seen: _Work, span: Span, use: Use, one: Seen) -> None:
     seen.all[number] = replace(known, uses=uses, others=(*known.others, one.exchange))
 
 
-def _sighting(one: Seen, span: Span, role: Role, turn: Turn | None, messages: tuple[Message, ...]) -> Seen:
+def _sighting(one: Seen, span: Span, role: Role, turn: Turn | None, line: Line) -> Seen:
     start, end = _times(span)
     channel = Channel(role, one.exchange.channel.name)
     return replace(
         one,
         exchange=replace(one.exchange, channel=channel),
-        decoded=replace(one.decoded, turn=turn, spans=()),
+        decoded=replace(one.decoded, spans=()),
+        turn=turn,
         start=start,
         end=end,
-        messages=messages,
+        line=line,
         key=span.session or one.key,
         trace_id=span.trace_id,
         part=span.span_id,

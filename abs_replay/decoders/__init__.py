@@ -5,7 +5,7 @@ what an exchange holds (path suffix, body keys), never by host. `decode` raises 
 what is not understood is kept as undecoded, with a reason.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -13,18 +13,26 @@ from abs_replay import plugins
 from abs_replay.decoders import (
     a2a,
     anthropic,
+    anthropic_messages,
     bedrock,
     botpress,
     chat_contract,
+    chat_messages,
     cohere,
     cohere_v1,
+    content,
+    fields,
     gemini,
     mcp,
     ollama,
     openai_chat,
+    openai_realtime,
     openai_responses,
     otlp,
+    responses_items,
+    responses_tools,
     rest,
+    runs,
 )
 from abs_replay.decoders.content import request_content, response_content
 from abs_replay.decoders.events import (
@@ -34,6 +42,7 @@ from abs_replay.decoders.events import (
     Message,
     Part,
     Post,
+    Round,
     Said,
     Served,
     Span,
@@ -66,6 +75,7 @@ DECODERS: Final[Mapping[str, Decoder]] = {
     "a2a": a2a,
     "openai_chat": openai_chat,
     "openai_responses": openai_responses,
+    "openai_realtime": openai_realtime,
     "gemini": gemini,
     "cohere": cohere,
     "cohere_v1": cohere_v1,
@@ -78,6 +88,17 @@ DECODERS: Final[Mapping[str, Decoder]] = {
     "rest": rest,
 }
 LAST: Final = ("chat_contract", "rest")  # of an agent's channel, and of a tool's
+# What is kept from one exchange to the next: bodies that were read, and the histories that they repeat.
+_KEPT: Final[tuple[Callable[[], None], ...]] = (
+    anthropic_messages.READ.clear,
+    chat_messages.HISTORIES.clear,
+    chat_messages.REPLIES.clear,
+    content.unpacked.cache_clear,
+    fields.parsed_body.cache_clear,
+    responses_items.known.cache_clear,
+    responses_tools.known_function.cache_clear,
+    runs.spoken.cache_clear,
+)
 
 
 def version() -> str:
@@ -96,6 +117,12 @@ def decode(exchange: Exchange) -> Decoded:
     return Decoded(None, reason=_unclaimed(exchange))
 
 
+def forget() -> None:
+    """Let go what was kept to read a further exchange faster, once there is none."""
+    for clear in _KEPT:
+        clear()
+
+
 def _asked() -> Iterator[tuple[str, Decoder]]:
     """Give decoders in the order in which they are asked."""
     yield from ((name, decoder) for name, decoder in DECODERS.items() if name not in LAST)
@@ -112,6 +139,7 @@ def _with_unread(decoded: Decoded, exchange: Exchange) -> Decoded:
     """Nothing of a history is left out without a word, nor what was wrong with a stream's bytes."""
     if decoded.turn is None:
         return decoded
+    chat_messages.REPLIES.learn(decoded.turn.reply)
     left, error = unread(exchange), unreadable(decoded.turn.error, response_content(exchange))
     if error != decoded.turn.error:
         decoded = replace(decoded, turn=replace(decoded.turn, error=error))
@@ -123,12 +151,12 @@ def _told(error: Exception) -> str:
 
 
 def _unclaimed(exchange: Exchange) -> str:
-    request, content = exchange.request, request_content(exchange)
+    request, sent = exchange.request, request_content(exchange)
     what = f"no decoder claims {request.method} {request.path} on {exchange.channel}"
-    if not content.data:
+    if not sent.data:
         return f"{what}: it has no body"
-    wrong = fault(content.data)
-    return what if wrong is None else "; ".join([f"{what}: its body is no JSON ({wrong})", *content.remarks])
+    wrong = fault(sent.data)
+    return what if wrong is None else "; ".join([f"{what}: its body is no JSON ({wrong})", *sent.remarks])
 
 
 __all__ = [
@@ -142,6 +170,7 @@ __all__ = [
     "Message",
     "Part",
     "Post",
+    "Round",
     "Said",
     "Served",
     "Span",
@@ -150,6 +179,7 @@ __all__ = [
     "Turn",
     "composed",
     "decode",
+    "forget",
     "stream_complete",
     "version",
 ]

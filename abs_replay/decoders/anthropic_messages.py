@@ -15,7 +15,7 @@ from abs_replay.decoders.histories import LONGEST, remember
 
 type Reading = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
-_READ: Final[dict[tuple[str, Reading, str], tuple[Message, ...]]] = {}
+READ: Final[dict[tuple[str, Reading, str], tuple[Message, ...]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +140,12 @@ def _remembered(
 ) -> tuple[Message, ...]:
     """Read a message, or give what was read of its equal: each request repeats its history."""
     shown = repr(value)  # tells 1 from true, which compare equal
-    known = _READ.get((at, read, shown))
+    known = READ.get((at, read, shown))
     if known is not None:
         return known
     told = messages(value, at, read, waiting)
     if len(shown) <= LONGEST and _stands_alone(shown, told):
-        remember(_READ, (at, read, shown), told)
+        remember(READ, (at, read, shown), told)
     return told
 
 

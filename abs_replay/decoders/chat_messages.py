@@ -7,60 +7,47 @@ type `thinking`), and Groq the tools that it ran itself (`executed_tools`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from abs_replay.decoders.events import Call, Message, Part, Said, Served, Thought, composed
 from abs_replay.decoders.fields import items, obj, parse_or_none, structure, text
-from abs_replay.decoders.histories import LONGEST, Histories, remember
+from abs_replay.decoders.histories import Histories, Replies
 from abs_replay.exact_json import Json
 
 _ROLES: Final = {"developer": "system", "function": "tool", "human": "user", "ai": "assistant"}
 _TEXT_PARTS: Final = ("text", "input_text", "output_text")
-_READ: Final[dict[tuple[str, str | None, str | None], tuple[Mapping[str, Any], Message]]] = {}
-_HISTORIES: Final = Histories()
-_PLAIN: Final = ("user", "assistant", "system")
+HISTORIES: Final = Histories()
+REPLIES: Final = Replies()
+_PLAIN: Final = {role: role for role in ("user", "assistant", "system")}  # one text each
 _THOUGHTS: Final = ("thinking", "reasoning")  # parts that the model thinks and does not say
 _REFERENCES: Final = ("reference", "tool_reference")  # Mistral's citations, between pieces of one text
-_STRUCTURES: Final = ("images", "audio", "executed_tools", "reasoning_details")
 
 
 def messages(values: Any, at: str) -> tuple[Message, ...]:
     """Read a list of messages; what is no message is left out."""
     listed = items(values)
-    begun = _HISTORIES.begun(listed, at)
+    begun = HISTORIES.begun(listed, at)
     found = begun + tuple(
-        _remembered(value, f"{at}[{index}]")
+        _repeated(value, _numbered(at, index))
         for index, value in enumerate(listed[len(begun) :], len(begun))
         if isinstance(value, dict) and text(value.get("role"))
     )
-    _HISTORIES.learn(listed, at, len(begun), found)
+    HISTORIES.learn(listed, at, len(begun), found)
     return found
 
 
-def _remembered(value: Mapping[str, Any], at: str) -> Message:
-    """Read a message, or give what was read of its equal: each request repeats its history."""
+@lru_cache(1024)  # one text for all the messages that stand at one place
+def _numbered(at: str, index: int) -> str:
+    return f"{at}[{index}]"
+
+
+def _repeated(value: Mapping[str, Any], at: str) -> Message:
+    """Read a message of a history; most are a role and words."""
     said = value.get("content")
-    if len(value) == 2 and type(said) is str and said and value["role"] in _PLAIN:
-        return Message(value["role"], said, at=at)  # most are that, and are sooner made than found
-    if said is not None and not isinstance(said, str):
-        return message(value, at)
-    key = (at, said, text(value.get("tool_call_id")))
-    known = _READ.get(key)
-    if known and known[0] == value:
-        return known[1]
-    read = message(value, at)
-    if _is_short(said, read, value):
-        remember(_READ, key, (value, read))
-    return read
-
-
-def _is_short(said: str | None, read: Message, value: Mapping[str, Any]) -> bool:
-    """Say whether a message is worth remembering. What is no text is not: 1 equals true."""
-    asked = [obj(obj(item).get("function")).get("arguments") for item in items(value.get("tool_calls"))]
-    given = [one for one in asked if isinstance(one, str)]
-    whole = len(given) == len(asked) == len(read.calls) and not any(map(value.get, _STRUCTURES))
-    thought = [part.text for part in read.parts if isinstance(part, Thought)]
-    return whole and sum(map(len, (said or "", *given, *thought))) <= LONGEST
+    if len(value) == 2 and type(said) is str and said and (role := _PLAIN.get(value["role"])):
+        return Message(role, REPLIES.shared(said), at=at)
+    return message(value, at)
 
 
 def message(value: Mapping[str, Any], at: str) -> Message:

@@ -58,11 +58,11 @@ def unpack(coding: str, data: bytes) -> Content:
     """Undo a content-encoding header's codings, the last one first."""
     if not coding and not data.startswith(_GZIP):
         return Content(data)
-    return _unpacked(coding, data)
+    return unpacked(coding, data)
 
 
 @lru_cache(2)  # several decoders look at one request and one response
-def _unpacked(coding: str, data: bytes) -> Content:
+def unpacked(coding: str, data: bytes) -> Content:
     names = [name.strip().lower() for name in coding.split(",") if name.strip()]
     content = Content(data)
     for name in reversed(names):
@@ -79,10 +79,10 @@ def _undo(name: str, data: bytes) -> Content:
         return _attempt(name, _deflate, data)
     if name == "identity" or not data or not data.startswith(magic):
         return Content(data)
-    unpacked = _CODINGS.get(name)
-    if unpacked is None:
+    undone = _CODINGS.get(name)
+    if undone is None:
         return Content(data, (f"content-encoding {name} is not known; the body stays packed",))
-    return _attempt(name, unpacked, data)
+    return _attempt(name, undone, data)
 
 
 def _is_zlib(data: bytes) -> bool:

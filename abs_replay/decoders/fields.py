@@ -45,7 +45,7 @@ def _depth_exceeds(value: Any, limit: int) -> bool:
 
 def parse_or_none(text: str | bytes) -> Any:
     """Parse JSON, or give None for what is none. What it gives may be shared: change nothing in it."""
-    return _body(text) if isinstance(text, bytes) else _parsed(text)
+    return parsed_body(text) if isinstance(text, bytes) else _parsed(text)
 
 
 def _parsed(text: str | bytes) -> Any:
@@ -55,7 +55,7 @@ def _parsed(text: str | bytes) -> Any:
         return None
 
 
-_body = lru_cache(2)(_parsed)  # several decoders look at one request and one response
+parsed_body = lru_cache(2)(_parsed)  # several decoders look at one request and one response
 
 
 def fault(text: str | bytes) -> str | None:

@@ -189,7 +189,7 @@ class _Reader:
 def _said(role: str, content: Any, at: str) -> Message:
     words = chat_messages.content(content)
     if isinstance(words, str) and len(words) <= LONGEST:
-        return _known(role, words, None, None, at)
+        return known(role, words, None, None, at)
     return Message(role, words, at=at)
 
 
@@ -197,13 +197,13 @@ def _answered(item: Mapping[str, Any], call_id: str | None, name: str | None, at
     output = item.get("output")
     short = isinstance(output, str) and len(output) <= LONGEST
     if short and item.get("status") in (None, "completed"):
-        return _known("tool", output, call_id, name, at)
+        return known("tool", output, call_id, name, at)
     content, error = responses_tools.result(item)
     return Message("tool", content, (), call_id, name, at, error=error)
 
 
 @lru_cache(8192)
-def _known(role: str, words: str, call_id: str | None, name: str | None, at: str) -> Message:
+def known(role: str, words: str, call_id: str | None, name: str | None, at: str) -> Message:
     """Read a message once: each request repeats its history."""
     return Message(role, structure(words) if role == "tool" else words, (), call_id, name, at)
 

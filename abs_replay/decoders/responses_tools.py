@@ -73,12 +73,12 @@ def call(item: Mapping[str, Any], at: str) -> Call | None:
 
 def _function(name: Any, given: Any, call_id: str | None, at: str) -> Call | None:
     if isinstance(name, str) and isinstance(given, str) and len(given) <= LONGEST:
-        return _known_function(name, given, call_id, at)
+        return known_function(name, given, call_id, at)
     return chat_messages.called(name, given, call_id, at)
 
 
 @lru_cache(8192)
-def _known_function(name: str, given: str, call_id: str | None, at: str) -> Call | None:
+def known_function(name: str, given: str, call_id: str | None, at: str) -> Call | None:
     """Read a call once: each request repeats its history."""
     return chat_messages.called(name, given, call_id, at)
 

@@ -63,10 +63,10 @@ def message(role: str, parts: Sequence[Part], at: str) -> Message:
     if len(parts) == 1 and isinstance(parts[0], Said):
         words = parts[0].content
         if isinstance(words, str) and len(words) <= LONGEST:
-            return _spoken(role, words, at)
+            return spoken(role, words, at)
     return composed(role, parts, at)
 
 
 @lru_cache(8192)
-def _spoken(role: str, words: str, at: str) -> Message:
+def spoken(role: str, words: str, at: str) -> Message:
     return Message(role, words, at=at)

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from abs_replay.assembly.conversations import Conversation
 from abs_replay.assembly.nearness import Awaiting, Running
+from abs_replay.assembly.pool import Line
 from abs_replay.assembly.sightings import Seen, by_time
 from abs_replay.decoders import Call, Decoded, Message, Turn
 from abs_replay.exchange import Channel, Exchange, Request, Role
@@ -17,8 +18,8 @@ def seen(number: int, start: float, took: float, calls: bool) -> Seen:
     reply = Message("assistant", "x", (Call("f"),) if calls else ())
     turn = Turn((Message("user", f"u{number}"),), reply)
     exchange = Exchange(f"x{number}", Channel(Role.AGENT, "agent"), start / 1000, Request("POST", "/"))
-    decoded = Decoded("chat_contract", turn)
-    return Seen(exchange, decoded, start, start + took, turn.history, (), None, None, False)
+    decoded, line = Decoded("chat_contract"), Line.of(turn.history)
+    return Seen(exchange, decoded, turn, start, start + took, line, (), None, None, False)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), MOMENTS, MOMENTS, st.booleans())), st.lists(MOMENTS))

@@ -43,7 +43,7 @@ def test_a_cut_gzip_body_is_told_to_be_cut(path: str) -> None:
 @pytest.mark.parametrize("path", PATHS)
 def test_a_bomb_is_told_to_be_too_large(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content, "LARGEST", 50)
-    content._unpacked.cache_clear()
+    content.unpacked.cache_clear()
     assert (told(answered(gzip.compress(WHOLE + path.encode()), path)) or "").startswith(
         "the answer can not be read: content-encoding gzip: unpacks to too much"
     )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from abs_replay.decoders import Message
-from abs_replay.decoders.histories import Histories, remember
+from abs_replay.decoders.histories import Histories, Replies, remember
 
 AT = "request.messages"
 
@@ -60,12 +60,36 @@ def test_values_that_no_message_stands_for_are_not_learned() -> None:
 
 def test_the_history_that_grew_last_outlives_others() -> None:
     known = Histories()
-    for number in range(300):
+    for number in range(600):
         read(known, said(f"h{number}"))
-        read(known, said("kept", *map(str, range(number))))
+        read(known, said("kept", *map(str, range(number % 40))))
     assert read(known, said("h0", "more")) == 0
-    assert read(known, said("h299", "more")) == 1
-    assert read(known, said("kept", *map(str, range(300)))) == 300
+    assert read(known, said("h599", "more")) == 1
+    assert read(known, said("kept", *map(str, range(40)))) == 40
+
+
+def test_a_history_may_go_back_to_where_the_last_one_went_on() -> None:
+    known = Histories()
+    assert [read(known, said(*texts)) for texts in ("ab", "abcd", "abxy", "abxyz", "abcd")] == [0, 2, 2, 4, 4]
+
+
+def test_no_more_than_a_few_histories_of_one_end_are_looked_at() -> None:
+    known = Histories()
+    for number in range(20):
+        read(known, said(f"now {number}", *"abcdefghijklmnopqrst"[: number + 1]))
+    assert read(known, said("now 3", *"abcdefghijklmnopqrst")) == 0
+    assert read(known, said("now 3", *"abcde")) == 5
+
+
+def test_a_text_of_a_reply_is_shared_and_no_more_than_the_last() -> None:
+    replies, text = Replies(), "".join(["wo", "rds"])
+    replies.learn(Message("assistant", text))
+    replies.learn(Message("assistant", None))
+    replies.learn(None)
+    assert replies.shared("".join(["word", "s"])) is text
+    for number in range(1024):
+        replies.learn(Message("assistant", str(number)))
+    assert replies.shared("".join(["word", "s"])) is not text
 
 
 def test_messages_are_forgotten_before_they_are_too_many() -> None:
