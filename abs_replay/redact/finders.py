@@ -1,8 +1,8 @@
 """What an author wants taken out beside secrets: patterns of theirs, and what is about persons.
 
-E-mail addresses, phone numbers (with a country's `+`, or written in the groups of North America), card numbers
-(ISO/IEC 7812-1: issuers' prefixes and lengths, and the check digit of Annex B) and IBANs (ISO 13616: the
-check digits by ISO/IEC 7064, MOD 97-10).
+E-mail addresses, phone numbers (with a country's `+`, or written in the groups of North America), card
+numbers (ISO/IEC 7812-1: issuers' prefixes and lengths, and the check digit of Annex B) and IBANs (ISO 13616:
+the check digits by ISO/IEC 7064, MOD 97-10).
 """
 
 import re

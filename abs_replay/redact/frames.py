@@ -1,4 +1,4 @@
-"""Streams of `application/vnd.amazon.eventstream`: each frame's texts taken out, and put back in valid frames.
+"""Streams of `application/vnd.amazon.eventstream`: texts taken out of frames, and put back in valid ones.
 
 https://smithy.io/2.0/aws/amazon-eventstream.html. A frame is the lengths of the whole and of its headers
 and their CRC-32, the headers, the payload, and the CRC-32 of all that. Bedrock puts an event's JSON into a

@@ -1,72 +1,21 @@
 """Values in JSON by their path: where they stand in the text, so that all else keeps its bytes.
 
-The paths are a part of JSONPath (RFC 9535): `$.user.ssn`, `messages[*].token`, `items[0]['a key']`, `$..ssn`
-(at any depth), `.*`; the `$` may be left out. A path that leads to an object or an array means all in it.
 Searched are bodies of JSON, of JSON a line, and the data of server-sent events.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
-from enum import Enum
 
-type Step = str | int | Wild
-type Path = tuple[Step, ...]
+from abs_replay.spec.paths import Path, leads_to
+
 type Places = Iterator[tuple[int, int, bool]]  # from where to where, and whether it is text
 
-
-class Wild(Enum):
-    """Steps that are no name and no number."""
-
-    EVERY = "*"
-    DEEP = ".."
-
-
-_STEP = re.compile(
-    r"""(?P<deep>\.\.)?(?:(?:(?<=\.\.)|\.|\A)(?P<name>[^\s.\[\]'"*$]+|\*)"""
-    r"""|\[(?:(?P<index>\d{1,9})|(?P<every>\*)|'(?P<single>[^']*)'|"(?P<double>[^"]*)")\])"""
-)
 _TOKEN = re.compile(
     rb'(?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))|(?P<mark>[{}\[\],:])|[^\s{}\[\],:"]++', re.DOTALL
 )
 _EVENT = re.compile(rb"^data:[ \t]*(?=[\[{])", re.MULTILINE)
 _DEEPEST = 500
-
-
-def parsed(text: str) -> Path:
-    """Read a path; raises `ValueError` that says what is wrong with it."""
-    at = 1 if text.startswith("$") else 0
-    steps: list[Step] = []
-    while at < len(text):
-        found = _STEP.match(text[at:] if not steps and at == 0 else text, 0 if not steps and at == 0 else at)
-        if found is None:
-            raise ValueError(
-                f"`{text[at:]}` is no step: write `.name`, `[0]`, `[*]`, `['a name']` or `..name`"
-            )
-        steps += [Wild.DEEP] if found["deep"] else []
-        steps.append(_step(found))
-        at = found.end()
-    if not steps:
-        raise ValueError("a path has a step at least: write `$.user.ssn`")
-    return tuple(steps)
-
-
-def _step(found: re.Match[str]) -> Step:
-    if found["index"]:
-        return int(found["index"])
-    if found["every"] or found["name"] == "*":
-        return Wild.EVERY
-    return next(name for name in (found["name"], found["single"], found["double"]) if name is not None)
-
-
-def leads_to(path: Path, place: Sequence[str | int]) -> bool:
-    """Whether a path leads to a place, or to what it is in."""
-    if not path:
-        return True
-    if path[0] is Wild.DEEP:
-        return any(leads_to(path[1:], place[at:]) for at in range(len(place)))
-    if not place or (path[0] is not Wild.EVERY and path[0] != place[0]):
-        return False
-    return leads_to(path[1:], place[1:])
 
 
 def values(data: bytes, paths: Sequence[Path]) -> Places:
@@ -110,8 +59,6 @@ def _name(token: bytes) -> str:
     text = token.strip(b'"')
     if b"\\" not in text:
         return text.decode("utf-8", "replace")
-    import json
-
     try:
         return str(json.loads(b'"' + text + b'"'))
     except ValueError:

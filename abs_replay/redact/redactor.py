@@ -205,7 +205,7 @@ class Redactor:
                 result = self._rules.hook(exchange)
         except Exception as error:  # the user's own code, whatever it raises
             raise _HookFailed(f"the redaction hook failed: {self._clean(told(error))}") from error
-        if not isinstance(result, Exchange) or (result.id, result.channel) != (exchange.id, exchange.channel):
+        if not _is_of(result, exchange):
             raise _HookFailed("the redaction hook gave no exchange of the same id and channel")
         request = _measured(exchange.request, result.request)
         response = result.response
@@ -234,6 +234,11 @@ class _HookFailed(Exception):
     """The author's hook raised, or gave what is no exchange."""
 
 
+def _is_of(result: object, exchange: Exchange) -> bool:
+    """Whether a hook gave what it has to."""
+    return isinstance(result, Exchange) and (result.id, result.channel) == (exchange.id, exchange.channel)
+
+
 def _measured[M: (Request, Response)](before: M, after: M) -> M:
     """A message with its length in its headers, as far as that follows from what the hook was given."""
     delta = sized(after.body) - sized(before.body)
@@ -243,7 +248,7 @@ def _measured[M: (Request, Response)](before: M, after: M) -> M:
 
 
 def _is_whole(body: Body, headers: Headers, ended: bool) -> bool:
-    """Whether a body can not go on: it came to its end, or has the length that was said, or its last event."""
+    """Whether a body can not go on: it ended, or has the length that was said, or its last event."""
     if body.cut:
         return False
     if ended or header(headers, "content-length") == str(len(body.data)):

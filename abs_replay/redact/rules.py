@@ -1,16 +1,16 @@
-"""What is taken out of exchanges: what is built in, and what an author adds (`redact:` of a configuration)."""
+"""What is taken out of exchanges: what is built in, and what an author adds (`redact:`)."""
 
 import importlib
+import pathlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from abs_replay.errors import UsageError
 from abs_replay.exchange import Exchange
 from abs_replay.plugins import foreign, told
-from abs_replay.redact import json_paths
 from abs_replay.redact.finders import PERSONAL, Finder, Pattern
+from abs_replay.spec.paths import Path, parsed
 from abs_replay.spec.redaction import Redaction
 
 type Hook = Callable[[Exchange], Exchange]
@@ -22,7 +22,7 @@ class Rules:
 
     builtin: bool = True
     headers: frozenset[str] = frozenset()
-    paths: tuple[json_paths.Path, ...] = ()
+    paths: tuple[Path, ...] = ()
     finders: tuple[Finder, ...] = ()
     hook: Hook | None = None
 
@@ -30,7 +30,7 @@ class Rules:
 DEFAULT = Rules()
 
 
-def rules_of(written: Redaction, folder: Path | None = None) -> Rules:
+def rules_of(written: Redaction, folder: pathlib.Path | None = None) -> Rules:
     """The rules that a configuration states; its hook is imported, from its folder, too.
 
     Raises `UsageError` where the hook can not be loaded.
@@ -40,13 +40,13 @@ def rules_of(written: Redaction, folder: Path | None = None) -> Rules:
     return Rules(
         written.builtin,
         frozenset(name.lower() for name in written.headers),
-        tuple(map(json_paths.parsed, written.json)),
+        tuple(map(parsed, written.json)),
         tuple(finders),
         _hook(written.hook, folder) if written.hook else None,
     )
 
 
-def _hook(name: str, folder: Path | None) -> Hook:
+def _hook(name: str, folder: pathlib.Path | None) -> Hook:
     module, _, function = name.partition(":")
     if folder is not None and str(folder) not in sys.path:
         sys.path.insert(0, str(folder))

@@ -1,4 +1,4 @@
-"""Replaces in texts and bodies: what looks like a secret, what is known as one, what an author's rules find."""
+"""Replaces in texts and bodies: what looks like a secret, is known as one, or an author's rules find."""
 
 import base64
 import binascii
@@ -44,7 +44,7 @@ class Search:
         return edited(data, ends, edits) if edits else (data, ends)
 
     def _rest(self, data: bytes, rest: int, whole: bool) -> Iterator[Edit]:
-        """What stands behind the last whole frame: no reader gets to it, and what is half there is held back."""
+        """What stands behind the last whole frame: no reader gets to it; half a frame is held back."""
         if not whole:
             self.held += len(data) - rest
             yield rest, len(data), b""
@@ -79,8 +79,8 @@ class Search:
     def _edits(self, data: bytes, depth: int = 0) -> Iterator[Edit]:
         if self._rules.builtin:
             for start, stop, kind in looks(data):
-                self._learn(data, start, stop)
                 yield start, stop, self._placeholders.of(kind, data[start:stop])
+                self._learn(data, start, stop)
         yield from self._placeholders.found(data)
         if self._rules.finders:
             yield from self._findings(data)

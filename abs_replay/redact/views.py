@@ -58,8 +58,7 @@ def _unescaped(data: bytes, escape: re.Pattern[bytes], find: Find) -> Iterator[E
         return sources[index] + place - places[index]
 
     for start, stop, text in find(b"".join([*parts, data[at:]])):
-        if source(stop) - source(start) != stop - start:  # else it is found without a view
-            yield source(start), source(stop), text
+        yield source(start), source(stop), text
 
 
 def _decoded(data: bytes, find: Find) -> Iterator[Edit]:

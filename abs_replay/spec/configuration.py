@@ -29,7 +29,7 @@ class Configuration:
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     adapters: tuple[str, ...] = ()
     conversation: Mapping[str, str] = field(default_factory=dict)
-    redact: Redaction = Redaction()
+    redact: Redaction = field(default_factory=Redaction)
     settings: Mapping[str, Json] = field(default_factory=dict)
 
 
