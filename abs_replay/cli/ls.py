@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from abs_replay.cli import narrowing
 from abs_replay.cli.saying import say
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json
@@ -32,17 +33,26 @@ type List = tuple[list[Json], Sequence[str], Rows]  # for JSON; the headings and
     metavar="[KIND]",
 )
 @click.option("--recording", metavar="R", help="Only that recording: id, its beginning, name, last, last~1.")
+@narrowing.options
 @click.option(
     "--store", type=click.Path(path_type=Path), help="The store [default: ABS_STORE, or .abs/store.duckdb]."
 )
 @click.option("--format", "format_", type=click.Choice(("table", "json")), default="table", show_default=True)
-def command(kind: str, recording: str | None, store: Path | None, format_: str) -> None:
+def command(
+    kind: str,
+    recording: str | None,
+    tags: tuple[str, ...],
+    named: str | None,
+    store: Path | None,
+    format_: str,
+) -> None:
     """List recordings, exchanges, traces or gradings, the oldest first.
 
     \b
     abs ls                                       recordings
     abs ls exchanges --recording last            what was said on the wire
     abs ls traces                                conversations, as far as they were derived
+    abs ls --tag ticket=42 --name refund         those with that tag, and that word in the name
     abs ls gradings --format json                for a script
 
     A narrow screen shows fewer columns and the beginnings of ids, which every command takes; a pipe gets all.
@@ -54,14 +64,20 @@ def command(kind: str, recording: str | None, store: Path | None, format_: str) 
 
     if recording is not None and kind == "gradings":
         raise UsageError("abs ls gradings: a grading is of no one recording; leave --recording out")
+    if kind not in ("recordings", "traces") and (tags or named is not None):
+        raise UsageError(f"abs ls {kind}: these have no names and tags; leave --tag and --name out")
     opened = Store(default_path(store, os.environ))
     documents, headings, rows = LISTS[kind](opened, recording)
+    if tags or named is not None:
+        fitting = [index for index, each in enumerate(documents) if narrowing.fits(each, tags, named)]
+        documents, rows = [documents[index] for index in fitting], [rows[index] for index in fitting]
     if format_ == "json":
         click.echo(write(documents), nl=False)
     elif rows:
         click.echo(columns(headings, rows, Screen.of(sys.stdout)), nl=False)
     else:
-        say(f"no {kind} in {opened.path}")
+        such = " with that name and these tags" if tags or named is not None else ""
+        say(f"no {kind}{such} in {opened.path}")
 
 
 def recording_json(recording: "Recording") -> dict[str, Json]:
@@ -74,30 +90,46 @@ def recording_json(recording: "Recording") -> dict[str, Json]:
         "session": recording.session,
         "tags": recording.tags,
         "channels": {str(upstream.channel): upstream.url for upstream in recording.upstreams},
+        "marks": [{"at": mark.at, "name": mark.name} for mark in recording.marks],
     }
 
 
 def _recordings(store: "Store", ref: str | None) -> List:
     from abs_replay.cli.columns import length, moment, size
+    from abs_replay.store import Note
 
     summaries = store.recordings()
     if ref is not None:
         only = store.recording(ref).id
         summaries = tuple(summary for summary in summaries if summary.recording.id == only)
+    notes = store.notes("recording")
     documents: list[Json] = []
     rows: Rows = []
     for summary in summaries:
         recording = summary.recording
         counts = {"exchanges": summary.exchanges, "errors": summary.errors, "bytes": summary.bytes}
-        documents.append({**recording_json(recording), **counts, "traces": summary.traces})
+        note = notes.get((recording.id, recording.id), Note()).text
+        documents.append({**recording_json(recording), **counts, "traces": summary.traces, "note": note})
         ended = recording.ended_at
         lasted = "not ended" if ended is None else length((ended - recording.started_at) * 1000)
         traces = "–" if summary.traces is None else str(summary.traces)
         tags = " ".join(f"{key}={value}" for key, value in recording.tags.items())
         counted = (str(summary.exchanges), str(summary.errors), size(summary.bytes), traces)
-        rows.append((recording.id, recording.name, moment(recording.started_at), lasted, *counted, tags))
-    headings = ("ID", "NAME", "STARTED", "LENGTH>", "EXCHANGES>", "ERRORS>", "SIZE>", "TRACES>", "TAGS")
-    return documents, headings, rows
+        began = moment(recording.started_at)
+        rows.append((recording.id, recording.name, began, lasted, *counted, tags, note or ""))
+    headings = (
+        "ID",
+        "NAME",
+        "STARTED",
+        "LENGTH>",
+        "EXCHANGES>",
+        "ERRORS>",
+        "SIZE>",
+        "TRACES>",
+        "TAGS",
+        "NOTE",
+    )
+    return documents, *_without_empty(("NOTE",), headings, rows)
 
 
 def _exchanges(store: "Store", ref: str | None) -> List:
@@ -121,16 +153,20 @@ def _exchanges(store: "Store", ref: str | None) -> List:
 def _traces(store: "Store", ref: str | None) -> List:
     from abs_replay.cli.columns import moment
     from abs_replay.reports.cells import cut
+    from abs_replay.store import Note
 
     only = None if ref is None else store.recording(ref).id
     _say_what_is_not_derived(store, only)
+    notes = store.notes("trace", only)
     documents: list[Json] = []
     rows: Rows = []
     for trace in store.traces(only):
         words, usage, branch = _first_words(trace), trace.usage, trace.branch_of
+        note = notes.get((trace.recording, trace.id), Note()).text
         documents.append(
             {
                 "id": trace.id,
+                "name": trace.name,
                 "recording": trace.recording,
                 "session": trace.session,
                 "started_at": trace.started_at,
@@ -142,12 +178,23 @@ def _traces(store: "Store", ref: str | None) -> List:
                 "branch_of": asdict(branch) if branch else None,
                 "first_words": words,
                 "tags": trace.tags,
+                "note": note,
             }
         )
         where = (trace.recording or "–", trace.session or "–")
         shown = cut(words or "", MOST_WORDS)
-        rows.append((trace.id, *where, moment(trace.started_at), str(len(trace.steps)), shown))
-    return documents, ("ID", "RECORDING", "SESSION", "STARTED", "STEPS>", "FIRST WORDS"), rows
+        counted = (moment(trace.started_at), str(len(trace.steps)))
+        rows.append((trace.id, trace.name or "", *where, *counted, shown, note or ""))
+    headings = ("ID", "NAME", "RECORDING", "SESSION", "STARTED", "STEPS>", "FIRST WORDS", "NOTE")
+    return documents, *_without_empty(("NAME", "NOTE"), headings, rows)
+
+
+def _without_empty(
+    names: Sequence[str], headings: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[Sequence[str], Rows]:
+    """Leave out those columns where no row has anything in them."""
+    shown = [n for n, name in enumerate(headings) if name not in names or any(row[n] for row in rows)]
+    return [headings[n] for n in shown], [[row[n] for n in shown] for row in rows]
 
 
 def _say_what_is_not_derived(store: "Store", only: str | None) -> None:

@@ -14,7 +14,7 @@ from abs_replay.errors import UsageError
 if TYPE_CHECKING:
     from abs_replay.exact_json import Json
     from abs_replay.reports import Screen
-    from abs_replay.store import Found, Store
+    from abs_replay.store import Found, Note, Store
 
 type Shown = Callable[["Store", "Found", "Screen | None"], str]
 
@@ -81,11 +81,13 @@ def _recording(store: "Store", found: "Found", screen: "Screen | None") -> str:
         "started": f"{moment(recording.started_at)} ({lasted})",
         "session": recording.session,
         "tags": " ".join(f"{key}={value}" for key, value in recording.tags.items()),
+        "note": _note(store, found).text,
     }
     lines = [
         escaped(f"recording {recording.name} ({recording.id})"),
         *(escaped(f"  {name}: {value}") for name, value in facts.items() if value),
         *(escaped(f"  {upstream.channel} at {upstream.url}") for upstream in recording.upstreams),
+        *(escaped(f"  mark at {moment(mark.at)}: {mark.name or 'no name'}") for mark in recording.marks),
     ]
     text = "".join(f"{line}\n" for line in lines)
     derived(store, recording.id)
@@ -98,6 +100,12 @@ def _recording(store: "Store", found: "Found", screen: "Screen | None") -> str:
     are = "is" if count == 1 else "are"
     told = f"{plural(count, 'exchange')} {are} in no trace: `abs show {recording.id[:12]} --why` says why"
     return f"{text}\n{escaped(told)}\n"
+
+
+def _note(store: "Store", found: "Found") -> "Note":
+    from abs_replay.store import Note
+
+    return store.notes(found.kind, found.recording).get((found.recording, found.id), Note())
 
 
 def _listed(store: "Store", kind: str, recording_id: str, screen: "Screen | None") -> tuple[int, str]:
@@ -119,14 +127,15 @@ def _recording_json(store: "Store", found: "Found", _: "Screen | None") -> str:
         {"exchange": fate.exchange, "protocol": fate.protocol, "why": fate.why}
         for fate in left_out(store, found.id)
     ]
-    return _json({**recording_json(store.recording(found.id)), **lists, "in_no_trace": left})
+    facts = {**recording_json(store.recording(found.id)), "note": _note(store, found).text}
+    return _json({**facts, **lists, "in_no_trace": left})
 
 
 def _trace_text(store: "Store", found: "Found", screen: "Screen | None") -> str:
     from abs_replay.cli.derived import trace_of
     from abs_replay.cli.timeline import timeline
 
-    return timeline(trace_of(store, found), screen)
+    return timeline(trace_of(store, found), screen, _note(store, found).text)
 
 
 def _trace_json(store: "Store", found: "Found", _: "Screen | None") -> str:
@@ -138,8 +147,12 @@ def _trace_json(store: "Store", found: "Found", _: "Screen | None") -> str:
 
 def _exchange(store: "Store", found: "Found", _: "Screen | None") -> str:
     from abs_replay.cli.wire import wire
+    from abs_replay.reports.cells import escaped
 
-    return wire(store.exchanges(found.recording, [found.id])[0])
+    note = _note(store, found)
+    facts = {"tags": " ".join(f"{key}={value}" for key, value in note.tags.items()), "note": note.text}
+    added = "".join(escaped(f"* {name}: {text}") + "\n" for name, text in facts.items() if text)
+    return added + wire(store.exchanges(found.recording, [found.id])[0])
 
 
 def _exchange_json(store: "Store", found: "Found", _: "Screen | None") -> str:

@@ -15,9 +15,10 @@ LEAST_WORDS = 24  # cells; where fewer are left beside the columns, words begin 
 MOST_OF_A_STRUCTURE = 2000  # characters of arguments, or of content that is no text
 
 
-def timeline(trace: Trace, screen: Screen | None) -> str:
+def timeline(trace: Trace, screen: Screen | None, note: str | None = None) -> str:
     """A heading and the steps; wrapped to the screen, a line a step where there is none."""
-    lines = [*heading(trace), "", *_steps(trace.steps, screen)]
+    noted = [escaped(f"  note: {note}")] if note else []
+    lines = [*heading(trace), *noted, "", *_steps(trace.steps, screen)]
     return "".join(f"{line}\n" for line in lines)
 
 

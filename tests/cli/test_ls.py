@@ -108,6 +108,8 @@ def test_recordings_are_listed_for_programs(store: Store) -> None:
         "session": None,
         "tags": {"ticket": "42"},
         "channels": {"agent": "http://localhost:8080"},
+        "marks": [],
+        "note": None,
         "exchanges": 1,
         "errors": 0,
         "bytes": len(ASKED + ANSWER),
