@@ -144,12 +144,17 @@ def is_phone(number: bytes) -> bool:
     return 8 <= len(_digits(number)) <= 15
 
 
-_NO_DIGIT_BEFORE = rb"(?<![\w.+-])"
+def _edge(characters: bytes) -> bytes:
+    """What stands before: none of these characters, or one that belongs to an escape of JSON or a URL."""
+    escapes = rb"(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9a-fA-F]{2})"
+    return rb"(?:(?<![\\" + characters + rb"])|" + escapes + rb")"
+
+
 PERSONAL = {
     "email": Personal(
         "email",
         re.compile(
-            rb"(?<![A-Za-z0-9_.+%-])(?:(?<=\\[nrt])|(?<!\\))[A-Za-z0-9_][A-Za-z0-9_.+%'-]{0,63}"
+            _edge(rb"A-Za-z0-9_.+%-") + rb"[A-Za-z0-9_][A-Za-z0-9_.+%'-]{0,63}"
             rb"@(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,8}[A-Za-z]{2,24}"
         ),
         b"@",
@@ -157,19 +162,19 @@ PERSONAL = {
     "phone": Personal(
         "phone",
         re.compile(
-            _NO_DIGIT_BEFORE + rb"(?:\+[1-9](?:[ ().-]{0,2}\d){7,14}|\(\d{3}\) ?\d{3}[ .-]\d{4}"
+            _edge(rb"\w.+-") + rb"(?:\+[1-9](?:[ ().-]{0,2}\d){7,14}|\(\d{3}\) ?\d{3}[ .-]\d{4}"
             rb"|\d{3}([ .-])\d{3}\1\d{4})(?!\d|[.-]\d)"
         ),
         accept=is_phone,
     ),
     "card": Personal(
-        "card", re.compile(_NO_DIGIT_BEFORE + rb"\d(?:[ -]?\d){12,18}(?![\d-]|\.\d)"), accept=is_card
+        "card",
+        re.compile(_edge(rb"\w.+-") + rb"\d(?:[ -]?\d){12,18}(?![\d-]|\.\d)"),
+        accept=is_card,
     ),
     "iban": Personal(
         "iban",
-        re.compile(
-            rb"(?<![A-Za-z0-9])(?:(?<=\\[nrt])|(?<!\\))[A-Z]{2}\d\d(?: ?[A-Z0-9]){11,30}(?![A-Za-z0-9])"
-        ),
+        re.compile(_edge(rb"A-Za-z0-9") + rb"[A-Z]{2}\d\d(?: ?[A-Z0-9]){11,30}(?![A-Za-z0-9])"),
         accept=is_iban,
     ),
 }
