@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from abs_replay.decoders import DECODERS
-from abs_replay.exchange import Body, Channel, Chunk, Exchange, Request, Response, Role
+from abs_replay.exchange import (
+    Body,
+    Channel,
+    Chunk,
+    Exchange,
+    Message,
+    Request,
+    Response,
+    Role,
+    WebSocket,
+)
 from tests import event_frames
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -34,7 +44,16 @@ def exchange(number: int, case: dict[str, Any], step: int = 0) -> Exchange:
         Request(request["method"], request["target"], headers(request), Body(body(request))),
         Response(response["status"], headers(response), Body(data, chunks if data else ())),
         ended_ms=took,
+        websocket=socket(case["websocket"]) if "websocket" in case else None,
     )
+
+
+def socket(case: dict[str, Any]) -> WebSocket:
+    """Make a WebSocket of its `messages`: the side (`>` is the client), the time, the JSON."""
+    said = [(side, at_ms, json.dumps(value).encode()) for side, at_ms, value in case["messages"]]
+    binary = case.get("binary", False)  # what the server says: Google sends JSON so
+    messages = (Message(side == ">", data, side == ">" or not binary, at_ms) for side, at_ms, data in said)
+    return WebSocket(tuple(messages), case.get("close_code"), case.get("close_reason", ""))
 
 
 def headers(case: dict[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -23,6 +23,7 @@ from abs_replay.decoders import (
     content,
     fields,
     gemini,
+    gemini_live,
     mcp,
     ollama,
     openai_chat,
@@ -58,7 +59,7 @@ from abs_replay.decoders.unread import unread
 from abs_replay.exchange import Exchange
 
 # Bumped when a decoder or the assembly gives another trace for the same bytes.
-DECODERS_VERSION: Final = "6"
+DECODERS_VERSION: Final = "7"
 
 
 class Decoder(Protocol):
@@ -77,6 +78,7 @@ DECODERS: Final[Mapping[str, Decoder]] = {
     "openai_responses": openai_responses,
     "openai_realtime": openai_realtime,
     "gemini": gemini,
+    "gemini_live": gemini_live,
     "cohere": cohere,
     "cohere_v1": cohere_v1,
     "ollama": ollama,

@@ -3,7 +3,8 @@ or why it says nothing.
 
 `at` names the place in the exchange that shows a thing: a path into a JSON body
 (`response.choices[0].message`), or the first and last event of a stream, counted from 0 in its body
-(`response.events[3-17]`; lines of NDJSON, frames and items of a streamed array count alike).
+(`response.events[3-17]`; lines of NDJSON, frames and items of a streamed array count alike), or of the
+messages of a WebSocket, those of both sides counted (`websocket.messages[3-17]`).
 """
 
 from collections.abc import Sequence
@@ -118,6 +119,18 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Round:
+    """A turn of a conversation that goes on within one exchange (a WebSocket): its history holds what is
+    new. Both times count in ms from the exchange's start: when all was there that it answers, and when
+    the answer was, as far as it came.
+    """
+
+    turn: Turn
+    asked_ms: float
+    answered_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class ToolUse:
     """A call that reached a tool, with what the tool answered; `error` where it failed.
 
@@ -198,3 +211,4 @@ class Decoded:
     spans: tuple[Span, ...] = ()
     answers: tuple[Answer, ...] = ()
     failed: str | None = None
+    rounds: tuple[Round, ...] = ()

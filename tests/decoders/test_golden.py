@@ -1,8 +1,8 @@
 """Every case under `fixtures/PROTOCOL/`: exchanges as made by hand, and what they come to.
 
-A case holds `exchanges` (bodies as `json`, `lines` or binary `frames`; `took_ms`, where not 50) and, as
-golden values, what each decoded to (`decoded`) and the `traces` of them all. `--update-golden` writes
-the golden values anew.
+A case holds `exchanges` (bodies as `json`, `lines` or binary `frames`; `took_ms`, where not 50; the
+messages of a `websocket`) and, as golden values, what each decoded to (`decoded`) and the `traces` of
+them all. `--update-golden` writes the golden values anew.
 """
 
 import json
