@@ -40,7 +40,7 @@ def read(line: Line) -> tuple[Message, ...]:
     if line.size is not None:
         raise ValueError("it is too long")
     try:
-        found = exact_json.loads(line.data)
+        found = exact_json.loads(line.data.decode())
     except RecursionError:
         raise ValueError("nested too deep") from None
     batch = found if isinstance(found, list) else [found]

@@ -7,7 +7,6 @@ else. Where one end is closed, so is the other; where nobody reads any more, the
 import os
 import select
 from collections.abc import Callable
-from contextlib import suppress
 from threading import Thread
 from typing import Final
 
@@ -17,26 +16,38 @@ _GONE: Final = select.POLLERR | select.POLLHUP
 
 
 class Pump(Thread):
-    """Moves what comes at `source` to `target` until either ends; `note` is given each piece, at last b""."""
+    """Moves what comes at `source` to `target` until either ends.
 
-    def __init__(self, source: int, target: int, note: Callable[[bytes], None]) -> None:
+    `note` is given each piece, and b"" at the source's end; `deaf` is called where nobody reads any more.
+    """
+
+    def __init__(
+        self, source: int, target: int, note: Callable[[bytes], None], deaf: Callable[[], None]
+    ) -> None:
         super().__init__(name=f"abs-shim-{source}-{target}", daemon=True)
-        self._source, self._target, self._note = source, target, note
+        self._source, self._target, self._note, self._deaf = source, target, note, deaf
         self._is_busy, self._moved = False, 0
 
     def run(self) -> None:
-        with suppress(OSError):  # a terminal that is gone, a connection that was reset: the end, too
-            while data := self._read():
-                self._is_busy = True
-                # Before it can be answered: an answer is not noted before what it answers.
-                self._note(data)
-                self._write(data)
-                self._moved += 1
-                self._is_busy = False
+        try:
+            self._move()
+        except BrokenPipeError:
+            self._deaf()
+        else:
+            self._note(b"")
         self._is_busy = False
-        self._note(b"")
         _shut(self._source)
         _shut(self._target)
+
+    def _move(self) -> None:
+        """Give back at the source's end; raises `BrokenPipeError` where nobody reads any more."""
+        while data := self._read():
+            self._is_busy = True
+            # Before it can be answered: an answer is not noted before what it answers.
+            self._note(data)
+            self._write(data)
+            self._moved += 1
+            self._is_busy = False
 
     def drain(self) -> None:
         """Wait until what came was moved. Whoever else holds the source open is not waited for."""
@@ -47,15 +58,19 @@ class Pump(Thread):
                 return
 
     def _read(self) -> bytes:
-        """What came; empty where nothing will, or nobody would read it."""
+        """Wait for what comes; empty at the end, which a reset or a terminal's end is, too."""
         poll = select.poll()
         poll.register(self._source, select.POLLIN)
         poll.register(self._target, 0)
         while True:
             if any(fd == self._target and event & _GONE for fd, event in poll.poll()):
-                return b""
-            with suppress(BlockingIOError):  # who gave us the descriptor may have made it so
+                raise BrokenPipeError
+            try:
                 return os.read(self._source, _PIECE)
+            except BlockingIOError:  # who gave us the descriptor may have made it so
+                continue
+            except OSError:
+                return b""
 
     def _write(self, data: bytes) -> None:
         rest = memoryview(data)
@@ -64,6 +79,8 @@ class Pump(Thread):
                 rest = rest[os.write(self._target, rest) :]
             except BlockingIOError:
                 select.select([], [self._target], [])
+            except OSError as error:
+                raise BrokenPipeError from error
 
 
 def _shut(descriptor: int) -> None:

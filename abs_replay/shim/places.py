@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from abs_replay.errors import AbsReplayError
 from abs_replay.exchange import Exchange, Recording, Upstream
 from abs_replay.running import CONTROL, TOKEN_HEADER, Running, running
+from abs_replay.shim.talk import Place
 
 if TYPE_CHECKING:
     from abs_replay.recorder import Recorder
@@ -57,6 +58,16 @@ class Wanted:
         if self.recording is None:
             return found
         return tuple(each for each in found if self.recording in (each.recording, each.name))
+
+
+def wanted(
+    store: Path | None, own_name: str | None, place: Place, environ: Mapping[str, str], folder: Path
+) -> Wanted:
+    """What is wanted of the place for what a shim in a folder sees."""
+    upstream = Upstream(place.channel, place.url)
+    return Wanted(
+        store_path(store, environ, folder), environ.get("ABS_RECORDING") or None, own_name, upstream
+    )
 
 
 class _Refused(Exception):

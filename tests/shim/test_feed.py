@@ -1,7 +1,6 @@
 """What passed arrives with its time and in its order; what there is no room for is known to be missing."""
 
 import os
-import threading
 import time
 from collections.abc import Iterator
 
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abs_replay.shim.feed import Feed, Frame, Kind, frames
+from abs_replay.shim.feed import Feed, Intake, Kind
 
 
 @pytest.fixture
@@ -23,15 +22,6 @@ def pipe() -> Iterator[tuple[int, int]]:
             continue
 
 
-def read(reader: int, until: Kind = Kind.OVER) -> list[Frame]:
-    found: list[Frame] = []
-    for frame in frames(reader, lambda: None):
-        found.append(frame)
-        if frame[0] is until:
-            break
-    return found
-
-
 @given(st.lists(st.tuples(st.sampled_from([Kind.CLIENT, Kind.SERVER]), st.binary(max_size=300))))
 def test_frames_arrive_as_they_were_put(put: list[tuple[Kind, bytes]]) -> None:
     reader, writer = os.pipe()
@@ -39,10 +29,11 @@ def test_frames_arrive_as_they_were_put(put: list[tuple[Kind, bytes]]) -> None:
     before = time.time()
     for kind, data in put:
         feed.put(kind, data)
-    feed.put(Kind.OVER)
-    found = read(reader)
-    os.close(reader)
+    intake = Intake(reader)
+    feed.finish(0)
     os.close(writer)
+    found = list(intake.frames(lambda: None))
+    os.close(reader)
     assert [(kind, data) for kind, _, data in found[:-1]] == put
     times = [at for _, at, _ in found]
     assert times == sorted(times)
@@ -56,20 +47,19 @@ def test_what_there_is_no_room_for_is_missed_and_told_once(pipe: tuple[int, int]
     for _ in range(10):
         feed.put(Kind.CLIENT, b"x" * 100_000)
     assert said == ["recording falls behind: not everything is recorded"]
-    got: list[Frame] = []
-    thread = threading.Thread(target=lambda: got.extend(read(reader)))
-    thread.start()
-    deadline = time.monotonic() + 10
-    while len(got) < 1 and not thread.is_alive() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.1)  # there is room again
+    intake = Intake(reader)
+    for _ in range(20):  # until there is room again
+        feed.put(Kind.CLIENT, b"again")
+        time.sleep(0.05)
     feed.put(Kind.SERVER, b"other")
-    feed.put(Kind.CLIENT, b"again")
-    feed.put(Kind.OVER)
-    thread.join(10)
-    kinds = [kind for kind, _, _ in got]
-    assert kinds[-4:] == [Kind.SERVER, Kind.CLIENT_MISSED, Kind.CLIENT, Kind.OVER]
-    assert 2 <= kinds.count(Kind.CLIENT) - 1 < 10
+    feed.finish(0)
+    os.close(writer)
+    got = [(kind, data[:5]) for kind, _, data in intake.frames(lambda: None)]
+    gap = got.index((Kind.CLIENT_MISSED, b""))
+    assert set(got[:gap]) == {(Kind.CLIENT, b"xxxxx")}
+    assert 2 <= gap < 10
+    assert set(got[gap + 1 : -2]) == {(Kind.CLIENT, b"again")}
+    assert got[-2:] == [(Kind.SERVER, b"other"), (Kind.OVER, b"")]
 
 
 def test_when_nobody_reads_any_more_it_says_so_and_nothing_waits(pipe: tuple[int, int]) -> None:

@@ -32,7 +32,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 @given(PIECES)
 def test_any_bytes_in_any_pieces_come_out_at_once_and_are_noted(pieces: list[bytes]) -> None:
     (source, client), (server, target), noted = os.pipe(), os.pipe(), list[bytes]()
-    pump = Pump(source, target, noted.append)
+    pump = Pump(source, target, noted.append, pytest.fail)
     pump.start()
     for piece in pieces:
         os.write(client, piece)
@@ -46,7 +46,7 @@ def test_any_bytes_in_any_pieces_come_out_at_once_and_are_noted(pieces: list[byt
 def test_a_reader_that_is_slow_slows_the_writer_and_loses_nothing() -> None:
     (source, client), (server, target), noted = os.pipe(), os.pipe(), list[bytes]()
     data = os.urandom(3 << 20)
-    pump = Pump(source, target, noted.append)
+    pump = Pump(source, target, noted.append, pytest.fail)
     pump.start()
     writer = threading.Thread(target=write_all, args=(client, data))
     writer.start()
@@ -65,10 +65,12 @@ def test_a_reader_that_is_slow_slows_the_writer_and_loses_nothing() -> None:
 
 def test_a_writer_is_told_at_once_that_nobody_reads_any_more() -> None:
     (source, client), (server, target) = os.pipe(), os.pipe()
-    pump = Pump(source, target, lambda data: None)
+    told: list[bytes | str] = []
+    pump = Pump(source, target, told.append, lambda: told.append("deaf"))
     pump.start()
     os.close(server)
     pump.join(10)
+    assert told == ["deaf"]
     with pytest.raises(BrokenPipeError):
         os.write(client, b"x")
     os.close(client)
@@ -81,7 +83,7 @@ def test_sockets_that_do_not_block_pass_too() -> None:
     with client, server:
         ours.setblocking(False)
         target.setblocking(False)
-        pump = Pump(ours.detach(), target.detach(), lambda data: None)
+        pump = Pump(ours.detach(), target.detach(), lambda data: None, pytest.fail)
         pump.start()
         writer = threading.Thread(target=client.sendall, args=(data,))
         writer.start()
@@ -97,7 +99,7 @@ def test_sockets_that_do_not_block_pass_too() -> None:
 
 def test_whoever_else_holds_the_source_open_is_not_waited_for() -> None:
     (source, client), (server, target) = os.pipe(), os.pipe()
-    pump = Pump(source, target, lambda data: None)
+    pump = Pump(source, target, lambda data: None, pytest.fail)
     pump.start()
     os.write(client, b"last words")
     pump.drain()
