@@ -2,113 +2,35 @@
 
 import asyncio
 import contextlib
-import datetime
 import gzip
-import ipaddress
 import socket
-import ssl
-import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import httpx
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from abs_replay.channels import parse_upstream
 from abs_replay.errors import RecordingError, UsageError
 from abs_replay.exchange import Exchange, Headers, Outcome, Role, header
 from abs_replay.tee import Tee
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # of pyasn1 in ldap3, which mitmproxy imports
-    from abs_replay.proxy import listening, outcome
+from tests.proxied import (
+    EVENTS,
+    SSE,
+    chunk,
+    cut,
+    echo,
+    endless,
+    events,
+    listening,
+    of_message,
+    recording,
+    serving,
+    upstream,
+    write_certificate,
+)
 
 pytestmark = pytest.mark.processes
-
-SSE = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-EVENTS = (b"data: one\n\n", b"data: tw", b"o\n\ndata: three\n\n")
-
-type Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter, bytes], Awaitable[None]]
-
-
-def chunk(data: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(data), data)
-
-
-@contextlib.asynccontextmanager
-async def upstream(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-    """A real server that reads a request's head and leaves the rest to `serve`; gives its URL."""
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                await serve(reader, writer, head)
-                await writer.drain()
-        writer.close()
-
-    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
-    try:
-        yield f"http{'s' if tls else ''}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    finally:
-        server.close()
-
-
-class Recording:
-    """A proxy before one upstream, and what it handed over."""
-
-    def __init__(self, url: str, base: str) -> None:
-        self.upstream, self.base = url, base
-        self.made: list[Callable[[], Exchange]] = []
-
-    async def exchange(self) -> Exchange:
-        for _ in range(200):
-            if self.made:
-                return self.made.pop(0)()
-            await asyncio.sleep(0.01)
-        raise AssertionError("no exchange was noted")
-
-
-@contextlib.asynccontextmanager
-async def recording(
-    serve: Serve, path: str = "", max_body: int = 1 << 20, tls: ssl.SSLContext | None = None
-) -> AsyncIterator[Recording]:
-    async with upstream(serve, tls) as url:
-        declared, made = parse_upstream(Role.LLM, url + path), []
-        async with listening([declared], lambda make: made.append(make), max_body=max_body) as addresses:
-            result = Recording(url, addresses[declared.channel])
-            result.made = made
-            yield result
-
-
-async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
-    """Answer with the head and the body that came."""
-    length = next((int(v.split(b":")[1]) for v in head.lower().split(b"\r\n") if b"content-length:" in v), 0)
-    body = head + await reader.readexactly(length)
-    writer.write(b"HTTP/1.1 200 Fine\r\nX-Up: 1\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
-
-
-async def events(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
-    writer.write(SSE)
-    for event in EVENTS:
-        writer.write(chunk(event))
-        await writer.drain()
-        await asyncio.sleep(0.1)
-    writer.write(b"0\r\n\r\n")
-
-
-async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
-    writer.write(SSE + chunk(b"data: one\n\n"))
-    await reader.read()
-
-
-async def cut(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
-    writer.write(SSE + chunk(b"data: one\n\n"))
-    await writer.drain()
-    await asyncio.sleep(0.05)
-    writer.close()
 
 
 def test_the_upstream_sees_the_path_unchanged_and_the_exchange_shows_what_the_client_sent() -> None:
@@ -286,26 +208,7 @@ def test_a_refused_upstream_gives_the_client_a_502_and_the_attempt_is_kept() -> 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for 127.0.0.1 that nobody has to trust, with its key."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "here")])
-    alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(alternative, critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path_factory.mktemp("tls") / "here.pem"
-    path.write_bytes(
-        made.public_bytes(serialization.Encoding.PEM)
-        + key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-    )
-    return path
+    return write_certificate(tmp_path_factory.mktemp("tls") / "here.pem")
 
 
 @pytest.mark.parametrize("trusted", [True, False])
@@ -316,8 +219,7 @@ def test_a_tls_upstream_is_reached_if_its_certificate_is_trusted_and_else_noted_
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     else:
         monkeypatch.delenv("SSL_CERT_FILE", raising=False)
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    tls.load_cert_chain(certificate)
+    tls = serving(certificate)
 
     async def case() -> None:
         async with recording(echo, tls=tls) as proxy, httpx.AsyncClient(trust_env=False) as client:
@@ -452,7 +354,7 @@ def test_a_url_that_can_not_be_an_upstream_is_a_usage_error(url: str) -> None:
 def test_who_ended_an_exchange_is_read_from_mitmproxys_message(
     message: str, connected: bool, expected: Outcome
 ) -> None:
-    assert outcome(message, connected) is expected
+    assert of_message(message, connected) is expected
 
 
 def test_what_is_asked_of_the_recorder_reaches_no_upstream_and_is_not_kept() -> None:

@@ -63,7 +63,6 @@ def authority(environ: Mapping[str, str]) -> Authority:
     found = Authority(state / "ca")
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        state.chmod(0o700)
         if found.folder.exists() and not _is_valid(found):
             shutil.rmtree(found.folder)
         if not found.folder.exists():
@@ -110,16 +109,21 @@ def _make(wanted: Authority) -> None:
 
 
 def bundle(trusted: Authority, environ: Mapping[str, str]) -> Path:
-    """A file with the user's roots and our authority, for a program; its name tells what is in it."""
-    own = trusted.certificate.read_bytes()
-    blocks = dict.fromkeys([*_certificates(own), *_roots(environ)])
+    """A file with the user's roots and our authority, for a program; its name tells what is in it.
+
+    Raises `RecordingError` where it can not be written, `UsageError` where SSL_CERT_FILE names no file.
+    """
+    blocks = dict.fromkeys([*_certificates(trusted.certificate.read_bytes()), *_roots(environ)])
     content = b"".join(block + b"\n" for block in blocks)
     path = trusted.folder.parent / f"roots-{sha256(content).hexdigest()[:12]}.pem"
-    if not path.exists():
-        descriptor, aside = tempfile.mkstemp(prefix=path.name, dir=path.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(aside, path)
+    try:
+        if not path.exists():
+            descriptor, aside = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            os.replace(aside, path)
+    except OSError as error:
+        raise RecordingError(f"{path} can not be written: {error.strerror or error}") from error
     return path
 
 

@@ -17,6 +17,7 @@ from mitmproxy.net.http.url import hostport
 from abs_replay.exchange import Body, Channel, Exchange, Headers, Outcome, Request, Response
 from abs_replay.proxy.attempts import distrusted, host_of, stand_in, unreadable
 from abs_replay.proxy.ending import ending
+from abs_replay.proxy.untold import UnreadRequest
 from abs_replay.proxy.websocket import FAULT, Talk
 from abs_replay.tee import Tee
 
@@ -195,10 +196,10 @@ class Tap:
         error = f"the client does not trust the recorder's certificate for {host}: {client.error}"
         self._attempt(client, host, port, lambda channel: distrusted(channel, host, port, error))
 
-    def unread_request(self, client: Client, head: bytes) -> None:
+    def unread_request(self, data: UnreadRequest) -> None:
         """What we can not read as HTTP."""
-        host, port = host_of(head)
-        self._attempt(client, host, port, lambda channel: unreadable(channel, head))
+        host, port = host_of(data.head)
+        self._attempt(data.client, host, port, lambda channel: unreadable(channel, data.head))
 
     def _attempt(self, client: Client, host: str, port: int, made: Callable[[Channel], Exchange]) -> None:
         try:

@@ -21,12 +21,19 @@ _read_headers = _http1.Http1Server.read_headers
 _handle_error = layers.HttpStream.handle_protocol_error
 
 
-@dataclass
-class UnreadRequestHook(commands.StartHook):  # type: ignore[no-untyped-call]
-    """The head of a request that was answered with 400; addons have a method `unread_request`."""
+@dataclass(frozen=True, slots=True)
+class UnreadRequest:
+    """The head of a request that was answered with 400."""
 
     client: Client
     head: bytes
+
+
+@dataclass
+class UnreadRequestHook(commands.StartHook):  # type: ignore[no-untyped-call]
+    """Addons have a method `unread_request`."""
+
+    data: UnreadRequest
 
 
 def _read_and_tell(self: _http1.Http1Server, event: events.ConnectionEvent) -> Iterator[Any]:
@@ -34,7 +41,7 @@ def _read_and_tell(self: _http1.Http1Server, event: events.ConnectionEvent) -> I
     yield from _read_headers(self, event)
     # It is `done` without a request where the first line or a header could not be read.
     if self.request is None and self.state == self.done and isinstance(event, events.DataReceived):
-        yield UnreadRequestHook(self.context.client, head)
+        yield UnreadRequestHook(UnreadRequest(self.context.client, head))
 
 
 def _note_and_handle(self: layers.HttpStream, event: Any) -> Iterator[Any]:
