@@ -20,7 +20,7 @@ def options[Command: Callable[..., Any]](command: Command) -> Command:
     )(command)
 
 
-def fits(document: Mapping[str, Any], tags: Sequence[str], named: str | None) -> bool:
+def fits(document: Any, tags: Sequence[str], named: str | None) -> bool:
     """Whether a listed recording or trace has all these tags and that name, in whatever case."""
     return all(_has(document["tags"], tag) for tag in tags) and _is_called(document["name"], named)
 
