@@ -21,9 +21,9 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # of pyasn1 in ldap3, which mitmproxy imports
     from abs_replay.proxy import Control, Forwarding, Listeners, listening, nothing_here
     from abs_replay.proxy import outcome as of_message
-    from abs_replay.proxy.authority import Authority
+    from abs_replay.proxy.authority import Authority, authority
 
-__all__ = ["Authority", "listening", "of_message"]
+__all__ = ["Authority", "authority", "listening", "of_message"]
 
 SSE = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 EVENTS = (b"data: one\n\n", b"data: tw", b"o\n\ndata: three\n\n")

@@ -112,7 +112,7 @@ def test_an_answer_that_comes_before_the_upload_is_done_reaches_the_client_and_i
         async with recording(too_large) as proxy:
             async with connection(proxy, UPLOAD % b"content-length: 9000000" + b"x" * 100_000) as (
                 reader,
-                writer,
+                _,
             ):
                 assert (await reader.readline()).startswith(b"HTTP/1.1 413 ")
             seen = await proxy.exchange()
