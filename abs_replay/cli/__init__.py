@@ -20,6 +20,7 @@ COMMANDS = {
     "rm": ("abs_replay.cli.rm", "Remove recordings with all they hold, or gradings."),
     "merge": ("abs_replay.cli.merge", "Take over what other stores hold."),
     "vacuum": ("abs_replay.cli.vacuum", "Remove old recordings, and give back the room of what is gone."),
+    "redact": ("abs_replay.cli.redact", "Take secrets out of what is stored, or say whether any are there."),
     "import": ("abs_replay.cli.import_", "Take recordings of other tools into the store."),
     "export": ("abs_replay.cli.export", "Write a recording as a cassette, or for other tools."),
     "replay": ("abs_replay.cli.replay", "Serve a cassette in place of agent, model and tools."),

@@ -25,7 +25,12 @@ class Fitting:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._is_json = data.lstrip()[:1] in (b"{", b"[") or data.startswith((b"data:", b"event:", b"id:"))
+        begins = data[:64].lstrip()[:1]
+        self._is_json = (
+            begins in (b"{", b"[", b'"')
+            or data.startswith((b"data:", b"event:", b"id:"))
+            or _NUMBER.fullmatch(data) is not None
+        )
 
     @cached_property
     def _texts(self) -> list[tuple[int, int]]:

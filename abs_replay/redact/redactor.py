@@ -13,7 +13,7 @@ from abs_replay.redact.finders import TooSlow
 from abs_replay.redact.placeholders import Placeholders
 from abs_replay.redact.rules import DEFAULT, Rules
 from abs_replay.redact.searching import Search, password
-from abs_replay.redact.shapes import PARAMETERS
+from abs_replay.redact.shapes import IN_TEXT, PARAMETERS
 from abs_replay.redact.small_texts import small_texts, with_small_texts
 from abs_replay.redact.websockets import redacted_messages
 
@@ -67,7 +67,7 @@ class Redactor:
     def text(self, text: str) -> str:
         """Give a line of a log, a name, a message without secrets."""
         try:
-            return self._clean(_text(self._by_parameters(_bytes(text))))
+            return self._clean(_text(self._by_parameters(_bytes(text), IN_TEXT)))
         except TooSlow as error:
             return f"(withheld: {error})"
 
@@ -93,19 +93,17 @@ class Redactor:
 
     def _by_name(self, exchange: Exchange) -> Exchange:
         request, response = exchange.request, exchange.response
-        target = request.target
-        if "=" in target:
-            target = _text(self._by_parameters(_bytes(target)))
+        target = _text(self._by_parameters(_bytes(request.target)))
         request = replace(request, target=target, headers=self._named(request.headers))
         if response is not None:
             headers, trailers = self._named(response.headers), self._named(response.trailers)
             response = replace(response, headers=headers, trailers=trailers)
         return replace(exchange, request=request, response=response)
 
-    def _by_parameters(self, text: bytes) -> bytes:
-        if not self._rules.builtin:
+    def _by_parameters(self, text: bytes, parameters: re.Pattern[bytes] = PARAMETERS) -> bytes:
+        if not self._rules.builtin or b"=" not in text:
             return text
-        return PARAMETERS.sub(lambda m: m[1] + self._placeholders.of("key", m[2]), text)
+        return parameters.sub(lambda m: m[1] + self._placeholders.of("key", m[2]), text)
 
     def _named(self, headers: Headers) -> Headers:
         return tuple((name, self._named_value(name.lower(), value)) for name, value in headers)

@@ -30,6 +30,7 @@ NAME_ENDS = (
 PARAMETERS = re.compile(
     rb"([?&]" + NAME_BEGINS + NAME_ENDS + rb"|[?&]code=(?=[^&#]{32}))([^&#]+)", re.IGNORECASE
 )
+IN_TEXT = re.compile(rb"([?&]" + NAME_BEGINS + NAME_ENDS + rb")([^&#\s\"'<>\\),;]+)", re.IGNORECASE)
 NAMES = re.compile(NAME_BEGINS + NAME_ENDS[:-1], re.IGNORECASE)
 
 

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Exchange, Recording
-from abs_replay.store import gradings, merging, notes, opening, reading, removing, traces, writing
+from abs_replay.store import (
+    gradings,
+    merging,
+    notes,
+    opening,
+    reading,
+    redacting,
+    removing,
+    traces,
+    writing,
+)
 from abs_replay.store.marks import Kept
 from abs_replay.store.merging import Merged
 from abs_replay.store.notes import Note
@@ -217,6 +227,20 @@ class Store:
                 merged = merging.merge(connection, name)
             writing.compress(connection)
         return merged
+
+    def change(
+        self, exchange: Callable[[Exchange], Exchange], text: Callable[[str], str], keep: bool = True
+    ) -> redacting.Changed:
+        """Change every exchange and every text by these, a batch a transaction; without `keep`, only count."""
+        if not keep:
+            with self._reading() as connection:
+                return redacting.change(connection, exchange, text, keep)
+        with self._reading():  # there is a store
+            pass
+        with self._writing() as connection:
+            changed = redacting.change(connection, exchange, text, keep)
+            writing.compress(connection)
+            return changed
 
     def compact(self) -> tuple[int, int]:
         """Give back what deleted things take up, and leave nothing of them; gives the bytes before and after.

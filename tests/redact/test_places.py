@@ -88,7 +88,7 @@ def fields_of(body: bytes) -> dict[str, bytes]:
         content = part.get_payload(decode=True)
         assert isinstance(content, bytes)
         assert int(part["content-length"]) == len(content)
-        found[part.get_param("name", header="content-disposition")] = content
+        found[str(part.get_param("name", header="content-disposition"))] = content
     return found
 
 
@@ -255,7 +255,7 @@ def test_texts_and_recordings_lose_their_secrets_with_what_the_exchanges_taught(
     redactor.redact(exchange(b"", "", f"x-{KEY} api_key=abc".encode()))
     redactor.redact(replace(exchange(), request=Request("GET", "/", (("x-api-key", "my-own-key-77"),))))
     assert redactor.text("ValueError('my-own-key-77 https://me:pw1@h/?token=a')") == (
-        "ValueError('<key:2> https://me:<auth:1>@h/?token=<key:3>"
+        "ValueError('<key:2> https://me:<auth:1>@h/?token=<key:3>')"
     )
 
 

@@ -100,6 +100,8 @@ def test_a_value_at_a_path_that_goes_on_is_held_back() -> None:
         (r'b", "c', '{"a": "ab", "c": 1}', '{"a": "a<customer:1>", "c": 1}'),
         (r"n?x", r'{"a": "\nx"}', '{"a": "<customer:1>"}'),
         (r"x.", r'{"a": "x\u0041"}', '{"a": "<customer:1>"}'),
+        (r"\d+", "12", '"<customer:1>"'),
+        (r"x", '"x"', '"<customer:1>"'),
         (r"\[", '{"a": [1]}', '{"a": [1]}'),
         (r"<\w+", "<key:1> <b", "<key:1> <customer:1>"),
     ],
