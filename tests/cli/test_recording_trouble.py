@@ -161,9 +161,8 @@ def test_a_disk_that_is_really_full_is_no_other(upstream: str, tmp_path: Path) -
         with recording(upstream, disk / "store.duckdb") as recorder:
             assert recorder.asks() == 2
             recorder.hears("exchange")
-            with (disk / "filler").open("wb") as filler, pytest.raises(OSError, match="No space"):
-                while True:
-                    filler.write(PIECE)
+            with pytest.raises(OSError, match="No space"):
+                (disk / "filler").write_bytes(bytes(16 << 20))
             assert [recorder.asks(200_000) for _ in range(5)] == [200_000] * 5
             assert "No space left" in str(recorder.hears("problem")["message"])
             (disk / "filler").unlink()
@@ -255,7 +254,7 @@ def resident(process: int) -> int:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 def test_a_large_download_does_not_fill_the_memory(upstream: str, tmp_path: Path) -> None:
-    store, size = tmp_path / "store.duckdb", 300 << 20
+    store, size = tmp_path / "store.duckdb", 200 << 20
     with recording(upstream, store, "--max-body", str(16 << 20)) as recorder:
         assert recorder.asks(size) == size
         assert resident(recorder.process.pid) < 300
