@@ -14,6 +14,8 @@ import httpx
 import mcp as mcp_client
 import openai
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from abs_replay.cassette import Cassette, dumps, loads
 from abs_replay.errors import RecordingError
@@ -29,6 +31,7 @@ from abs_replay.exchange import (
     Response,
     Role,
     Upstream,
+    WebSocket,
 )
 from abs_replay.player import Miss, Player
 from abs_replay.player.miss import explain
@@ -459,3 +462,24 @@ def test_a_fault_of_the_player_counts_as_a_miss() -> None:
 
     assert answer.status_code == 500
     assert (len(reported), player.summary().missed) == (1, 1)
+
+
+# -- WebSockets
+
+
+def test_a_websocket_is_refused_with_words_and_counts_as_a_miss(serve: Serve) -> None:
+    socket_ = tool("/live", Response(101, (("upgrade", "websocket"),)), websocket=WebSocket())
+    missed: list[Miss] = []
+    server = serve(socket_, on_miss=missed.append)
+
+    with pytest.raises(InvalidStatus) as refused, connect(url(server).replace("http", "ws", 1) + "/live"):
+        pass
+
+    assert refused.value.response.status_code == 422
+    assert b"abs replay does not play WebSockets" in (refused.value.response.body or b"")
+    assert [explain(miss, [socket_]).splitlines() for miss in missed] == [
+        [
+            "GET /live on tool:orders: recorded, but abs replay does not play WebSockets",
+            "  recorded as: exchanges[0], GET /live (id /live)",
+        ]
+    ]

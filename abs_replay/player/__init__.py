@@ -12,10 +12,11 @@ from enum import StrEnum
 from abs_replay.cassette import Cassette
 from abs_replay.exchange import Channel, Exchange, Outcome, Request, Response, header
 from abs_replay.matching import Candidate, Group, Index, Match, credential
-from abs_replay.matching.canonical import Canonical, Ignore
+from abs_replay.matching.canonical import Canonical
 from abs_replay.matching.differences import Difference, differences, nearest
 from abs_replay.matching.echo import SESSION_HEADER, call_ids, follow, with_session
 from abs_replay.matching.renaming import CLOCKS, Bindings, Pair
+from abs_replay.spec.ignoring import Ignore
 
 # Every miss counts; so many are kept with their reasons. A client in a loop must not fill the memory.
 KEPT_MISSES = 100
@@ -27,19 +28,32 @@ class Reason(StrEnum):
     UNKNOWN = "unknown"  # nobody recorded it
     USED_UP = "used_up"  # recorded, and played as often as recorded
     AMBIGUOUS = "ambiguous"  # several recorded ones with different answers fit equally
+    WEBSOCKET = "websocket"  # recorded, and no HTTP after its first answer
     UNREADABLE = "unreadable"  # no HTTP/1.1: TLS, HTTP/2, or a path too long
+
+
+class How(StrEnum):
+    """Why an exchange answers a request."""
+
+    SAME_BYTES = "the same bytes"
+    SAME_MEANING = "the same meaning"  # in canonical form, but for what is ignored
+    RENAMED = "the same but for fresh values"
+    SAME_TURN = "the same turn"  # under `loose`
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
     """The recorded exchange that answers, its number, and the response as it must go out.
 
-    `response` is that of the exchange itself unless ids in it follow the request.
+    `response` is that of the exchange itself unless ids in it follow the request; `pairs` are the values
+    that stand for recorded ones.
     """
 
     number: int
     exchange: Exchange
     response: Response | None
+    how: How
+    pairs: tuple[Pair, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +130,12 @@ class Player:
 
     def play(self, request: Request, channel: Channel, scope: str = "") -> Played | Miss:
         """Answer one request of a channel, in a scope."""
+        result = self._play(request, channel, scope)
+        if isinstance(result, Played) and result.exchange.websocket is not None:
+            return self._miss(Miss(Reason.WEBSOCKET, request, channel, nearest=result.number))
+        return result
+
+    def _play(self, request: Request, channel: Channel, scope: str) -> Played | Miss:
         state = self._scopes.get(scope)
         if state is None:
             state = self._scopes[scope] = _Scope()
@@ -128,7 +148,8 @@ class Player:
             if number is None:
                 return self._miss(self._used_up(group, request, channel))
             state.verbatim.add(group)
-            return self._take(number, group, request, state)
+            how = How.SAME_BYTES if form is None else How.SAME_MEANING
+            return self._take(number, Candidate(group), request, state, how)
         assert form is not None
         return self._play_alike(request, channel, form, state)
 
@@ -156,8 +177,9 @@ class Player:
         if self._match is not Match.STRICT:
             renamed = self._index.renamed(request, form, channel)
             candidates = [one for one in renamed if state.admits(one.pairs, self._index.known)]
+        how = How.RENAMED
         if not candidates and self._match is Match.LOOSE:
-            candidates = list(self._index.same_turn(form, channel))
+            candidates, how = list(self._index.same_turn(form, channel)), How.SAME_TURN
         fitting = [(self._next(one.group, request, state), one) for one in candidates]
         free = [(number, one) for number, one in fitting if number is not None]
         if not free:
@@ -169,7 +191,7 @@ class Player:
             return self._miss(self._ambiguous(request, channel, form, numbers))
         number, chosen = min(free, key=lambda one: one[0])
         state.bindings.keep(chosen.pairs)
-        return self._take(number, chosen.group, request, state)
+        return self._take(number, chosen, request, state, how)
 
     def _next(self, group: Group, request: Request, state: _Scope) -> int | None:
         """The first member not yet played in this scope, of the request's own MCP session and key."""
@@ -195,7 +217,8 @@ class Player:
         # Two answers may be empty but for where they send the client.
         return exchange.outcome, response.status, response.body.data, header(response.headers, "location")
 
-    def _take(self, number: int, group: Group, request: Request, state: _Scope) -> Played:
+    def _take(self, number: int, chosen: Candidate, request: Request, state: _Scope, how: How) -> Played:
+        group = chosen.group
         state.used.add(number)
         self._played.add(self._counted(number, group))
         if group.credentials is not None:
@@ -208,7 +231,7 @@ class Player:
                 response = follow(response, call_ids(exchange.request.body.data), asked)
         if response is not None and self._recorded_sessions and _session(exchange):
             response = with_session(response, self._session_for(exchange, request))
-        return Played(number, exchange, response)
+        return Played(number, exchange, response, how, chosen.pairs)
 
     def _counted(self, number: int, group: Group) -> int:
         """Which exchange counts as used: in another scope, an equal one that nobody has played yet."""

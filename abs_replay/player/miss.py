@@ -10,17 +10,33 @@ from collections.abc import Sequence
 from typing import Any
 
 from abs_replay.cassette.layout import one_line
-from abs_replay.exchange import Exchange
+from abs_replay.exchange import Exchange, Request
 from abs_replay.matching.canonical import json_body
-from abs_replay.player import Miss, Reason
+from abs_replay.player import Miss, Played, Reason
 
 STATUS = 422
 CODE = "replay_miss"
+_RECORDED = (Reason.USED_UP, Reason.WEBSOCKET)
 
 
 def explain(miss: Miss, exchanges: Sequence[Exchange]) -> str:
     """Say what was asked and why nothing answers: one line, then the nearest and what differs, indented."""
     return "\n".join(map(one_line, [_asked(miss), *(f"  {line}" for line in _details(miss, exchanges))]))
+
+
+def explain_played(played: Played, request: Request) -> str:
+    """Say why an exchange answered, in one line: what of the request stood for what was recorded."""
+    name = _name(played.number, played.exchange)
+    pairs = [_pair(kind, then, now) for kind, then, now in played.pairs if then != now]
+    renamed = f": {', '.join(pairs)}" if pairs else ""
+    asked = f"{request.method} {_short(request.target)} on {played.exchange.channel}"
+    return one_line(f"{asked}: {played.how} as {name}{renamed}")
+
+
+def _pair(kind: str, recorded: str, asked: str) -> str:
+    """What stood for what; a key of the client's is nobody's to read."""
+    shown = "a secret" if kind.startswith("secret") or kind == "credential" else _short(asked)
+    return f"{shown} for {_short(recorded)}"
 
 
 def _asked(miss: Miss) -> str:
@@ -29,6 +45,7 @@ def _asked(miss: Miss) -> str:
         return f"something on {miss.channel} that is no HTTP/1.1 request: TLS, HTTP/2, or a path too long"
     why = {
         Reason.UNKNOWN: "nobody recorded this request",
+        Reason.WEBSOCKET: "recorded, but abs replay does not play WebSockets",
         Reason.USED_UP: f"recorded {_times(miss.recorded)}, and all were played",
         Reason.AMBIGUOUS: f"ambiguous: {len(miss.candidates)} recorded requests fit, with different answers",
     }[miss.reason]
@@ -41,7 +58,7 @@ def _details(miss: Miss, exchanges: Sequence[Exchange]) -> list[str]:
     if miss.nearest is None:
         return []
     numbers = miss.candidates or (miss.nearest,)
-    word = "candidate" if miss.candidates else "recorded as" if miss.reason is Reason.USED_UP else "nearest"
+    word = "candidate" if miss.candidates else "recorded as" if miss.reason in _RECORDED else "nearest"
     lines = [f"{word}: {_name(number, exchanges[number])}" for number in numbers[:5]]
     return lines + [f"  {difference}" for difference in miss.differences]
 
