@@ -111,6 +111,7 @@ def _whole(imported: Imported, source: Source, format_: str, wanted: Wanted, sev
         session=wanted.session or imported.session,
         tags={**({} if format_ in OWN else {"imported": format_}), **imported.tags, **wanted.tags},
         upstreams=(*imported.upstreams, *(each for each in placed if each.channel not in known)),
+        marks=imported.marks,
     )
     recording = redactor.recording(recording)
     traces = _distinct(_clean(trace, redactor) for trace in imported.traces)

@@ -19,6 +19,7 @@ from abs_replay.exchange import (
     Channel,
     Chunk,
     Exchange,
+    Mark,
     Message,
     Outcome,
     Recording,
@@ -137,6 +138,7 @@ RECORDINGS = st.builds(
     upstreams=st.lists(
         st.builds(Upstream, CHANNELS, URLS), max_size=2, unique_by=lambda upstream: upstream.channel
     ).map(tuple),
+    marks=st.lists(st.builds(Mark, st.floats(0, 1e11), st.none() | TEXTS), max_size=2).map(tuple),
 )
 CASSETTES = st.builds(Cassette, RECORDINGS, st.lists(EXCHANGES, max_size=2).map(tuple))
 
@@ -470,6 +472,34 @@ def test_times_that_no_date_can_hold_stay_numbers() -> None:
     text = dumps(Cassette(recording, ()))
     assert (json.loads(text)["started"], json.loads(text)["ended"]) == (-1.5, 1e300)
     assert loads(text).recording == recording
+
+
+def test_marks_stand_before_the_exchanges_and_only_where_there_are_some() -> None:
+    recording = Recording("r", "n", 1764512761.0, marks=(Mark(1764512761.25, "lamp"), Mark(1764512762.0)))
+    text = dumps(Cassette(recording, ()))
+    assert json.loads(text)["marks"] == [
+        {"at": "2025-11-30T14:26:01.25Z", "name": "lamp"},
+        {"at": "2025-11-30T14:26:02Z"},
+    ]
+    assert list(json.loads(text))[-2:] == ["marks", "exchanges"]
+    assert loads(text).recording == recording
+    assert "marks" not in json.loads(dumps(Cassette(replace(recording, marks=()), ())))
+
+
+@pytest.mark.parametrize(
+    ("mark", "wrong"),
+    [
+        ("lamp", "marks[0]: expected an object"),
+        ({"name": "lamp"}, "marks[0].at: missing"),
+        ({"at": 1, "name": 3}, "marks[0].name: expected text"),
+        ({"at": 1, "nane": "x"}, "marks[0].nane: unknown key; known are at, name"),
+    ],
+)
+def test_a_mark_that_is_none_is_refused_with_its_place(mark: object, wrong: str) -> None:
+    document = {"abs_cassette": 1, "name": "n", "marks": [mark], "exchanges": []}
+    with pytest.raises(CassetteError) as caught:
+        loads(json.dumps(document))
+    assert str(caught.value) == f"cassette: {wrong}"
 
 
 # -- WebSockets

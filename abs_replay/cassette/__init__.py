@@ -1,7 +1,7 @@
 """A recording as portable text: one JSON file, for review, git and replay; nothing is lost.
 
     {"abs_cassette": 1, "name": .., "session": .., "tags": {..}, "id": .., "started": .., "ended": ..,
-     "channels": {"llm:openai": "https://api.openai.com/v1"},
+     "channels": {"llm:openai": "https://api.openai.com/v1"}, "marks": [{"at": .., "name": ..}],
      "exchanges": [{"id", "channel", "started", "request": {..}, "response": {..}, "outcome", ..}]}
 
 `loads(dumps(cassette)) == cassette`, and `dumps(loads(text)) == text` for a text that `dumps` wrote.
@@ -39,6 +39,7 @@ from abs_replay.exchange import (
     Channel,
     Exchange,
     Headers,
+    Mark,
     Outcome,
     Recording,
     Request,
@@ -74,6 +75,7 @@ def dumps(cassette: Cassette) -> str:
             "started": time_text(recording.started_at),
             **_said(ended=None if recording.ended_at is None else time_text(recording.ended_at)),
             "channels": {str(upstream.channel): upstream.url for upstream in recording.upstreams},
+            **_said(marks=[_mark_document(mark) for mark in recording.marks] or None),
             "exchanges": [_exchange_document(exchange) for exchange in cassette.exchanges],
         }
     )
@@ -81,6 +83,10 @@ def dumps(cassette: Cassette) -> str:
 
 def _said(**values: Any) -> Document:
     return {key: value for key, value in values.items() if value is not None}
+
+
+def _mark_document(mark: Mark) -> Document:
+    return {"at": time_text(mark.at), **_said(name=mark.name)}
 
 
 def _exchange_document(exchange: Exchange) -> Document:
@@ -168,7 +174,7 @@ def _parse(text: str) -> Document:
 
 
 _CASSETTE_KEYS = frozenset(
-    ("abs_cassette", "name", "session", "tags", "id", "started", "ended", "channels", "exchanges")
+    ("abs_cassette", "name", "session", "tags", "id", "started", "ended", "channels", "marks", "exchanges")
 )
 _EXCHANGE_KEYS = frozenset(
     (
@@ -202,9 +208,19 @@ def _read(document: Document) -> Cassette:
             Upstream(_channel(channel, "channels"), checked_url(url, f"channels.{channel}"))
             for channel, url in texts(upstreams, "channels").items()
         ),
+        marks=tuple(
+            _read_mark(each, f"marks[{n}]") for n, each in enumerate(take(document, "marks", list, "", []))
+        ),
     )
     exchanges = take(document, "exchanges", list, "")
     return Cassette(recording, tuple(_read_exchange(e, f"exchanges[{n}]") for n, e in enumerate(exchanges)))
+
+
+def _read_mark(document: Any, where: str) -> Mark:
+    if type(document) is not dict:
+        raise Wrong(where, "expected an object")
+    only(document, frozenset(("at", "name")), where)
+    return Mark(time(document, "at", where), maybe(document, "name", str, where))
 
 
 def _channel(text: str, where: str) -> Channel:

@@ -27,6 +27,7 @@ def read(source: Source) -> Imported:
         session=recording.session,
         tags=recording.tags,
         upstreams=recording.upstreams,
+        marks=recording.marks,
         started_at=recording.started_at,
         ended_at=recording.ended_at,
     )

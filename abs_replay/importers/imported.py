@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from abs_replay.exchange import Channel, Exchange, Role, Upstream
+from abs_replay.exchange import Channel, Exchange, Mark, Role, Upstream
 from abs_replay.trace import Trace
 
 # The channel of an exchange from a tool that knows none: where it belongs is found by what it holds.
@@ -30,6 +30,7 @@ class Imported:
     session: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     upstreams: tuple[Upstream, ...] = ()
+    marks: tuple[Mark, ...] = ()
     started_at: float | None = None
     ended_at: float | None = None
     remarks: tuple[str, ...] = ()
