@@ -78,11 +78,14 @@ def replaced(frames: Sequence[Frame], replace: Replace) -> Iterator[Edit]:
     cleaned, new_ends = replace(joined, ends)
     start = 0
     for frame, end in zip(frames, new_ends, strict=True):
+        text, start = cleaned[start:end], end
+        if not text.endswith(b"\n"):  # its end is held back
+            yield frame.start, frame.stop, b""
+            continue
         headers = _headers(frame.headers, replace)
-        payload = _payload(frame, cleaned[start:end].removesuffix(b"\n"))
+        payload = _payload(frame, text.removesuffix(b"\n"))
         if (headers, payload) != (frame.headers, frame.payload):
             yield frame.start, frame.stop, written(headers, payload)
-        start = end
 
 
 def _payload(frame: Frame, plain: bytes) -> bytes:

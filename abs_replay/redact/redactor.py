@@ -78,6 +78,7 @@ class Redactor:
             name=self.text(recording.name),
             tags={self.text(key): self.text(value) for key, value in recording.tags.items()},
             upstreams=tuple(replace(each, url=self.text(each.url)) for each in recording.upstreams),
+            marks=tuple(replace(each, name=each.name and self.text(each.name)) for each in recording.marks),
         )
 
     def _without_secrets(self, exchange: Exchange) -> Exchange:
@@ -134,6 +135,7 @@ class Redactor:
         exchange = self._without_small(exchange)
         request, response, outcome = exchange.request, exchange.response, exchange.outcome
         sent = response is not None or outcome not in (Outcome.CLIENT_CLOSED, Outcome.UNFINISHED)
+        self._search.running = outcome is Outcome.UNFINISHED
         websocket = exchange.websocket
         new_request = self._message(request, sent)
         new_response = response and self._message(response, outcome is Outcome.COMPLETE)

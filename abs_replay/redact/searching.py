@@ -23,11 +23,15 @@ DEEP = 2  # escapes in escapes
 
 
 class Search:
-    """The search of one `Redactor`. `held` counts the bytes held back at the ends of what is not whole."""
+    """The search of one `Redactor`. `held` counts the bytes held back at the ends of what is not whole.
+
+    Of what is `running` all is held back from where a secret may have begun, so that what is kept of it only
+    grows; of what broke off, the parts of that secret alone.
+    """
 
     def __init__(self, rules: Rules, placeholders: Placeholders) -> None:
         self._rules, self._placeholders = rules, placeholders
-        self.held = 0
+        self.held, self.running = 0, False
 
     def body(
         self, data: bytes, ends: Sequence[int], content_type: str, whole: bool
@@ -35,9 +39,9 @@ class Search:
         """Replace in a body without content-encoding; the very same bytes where nothing is found."""
         found = frames.read(data)
         if not found:
-            return self.replaced(data, ends, content_type, whole)
+            return self.replaced(data, ends, content_type, whole, self.running)
         rest = found[-1].stop
-        replace = partial(self.replaced, content_type="", whole=whole)
+        replace = partial(self.replaced, content_type="", whole=whole, running=self.running)
         edits = list(frames.replaced(found, replace))
         if rest < len(data):
             edits += self._rest(data, rest, whole)
@@ -54,11 +58,16 @@ class Search:
             yield rest, len(data), cleaned
 
     def replaced(
-        self, data: bytes, ends: Sequence[int] = (), content_type: str = "", whole: bool = True
+        self,
+        data: bytes,
+        ends: Sequence[int] = (),
+        content_type: str = "",
+        whole: bool = True,
+        running: bool = False,
     ) -> tuple[bytes, Sequence[int]]:
         """Replace until nothing is left: what stands beside a secret may look like one without it."""
         if not whole:
-            data, ends = self._without_beginning(data, ends)
+            data, ends = self._without_beginning(data, ends, running)
         before = data
         for _ in range(PASSES):
             if not (edits := apart(self._every(data, content_type, whole))):
@@ -70,7 +79,7 @@ class Search:
 
     def _every(self, data: bytes, content_type: str, whole: bool) -> Iterator[Edit]:
         yield from self._edits(data)
-        yield from divided(data, self._edits)
+        yield from divided(data, self._edits, whole)
         if content_type and self._rules.builtin:
             yield from secret_fields(content_type, data, self._placeholders.of)
         if self._rules.paths:
@@ -110,29 +119,35 @@ class Search:
             if placeholder != data[start:stop]:
                 yield start, stop, placeholder if is_text else b'"' + placeholder + b'"'
 
-    def _without_beginning(self, data: bytes, ends: Sequence[int]) -> tuple[bytes, Sequence[int]]:
+    def _without_beginning(
+        self, data: bytes, ends: Sequence[int], running: bool
+    ) -> tuple[bytes, Sequence[int]]:
         """Hold back what may be the beginning of a secret, at the end or at the end of a member's texts."""
         for _ in range(PASSES):
-            if not (edits := apart(self._beginnings(data))):
+            if not (edits := apart(self._beginnings(data, running))):
                 break
+            if running:
+                edits = [(edits[0][0], len(data), b"")]
             before = len(data)
             data, ends = edited(data, ends, edits)
             self.held += before - len(data)
         return data, ends
 
-    def _beginnings(self, data: bytes) -> Iterator[Edit]:
-        if edits := list(self._beginning(data)):
+    def _beginnings(self, data: bytes, running: bool) -> Iterator[Edit]:
+        find = partial(self._beginning, running=running)
+        if edits := list(find(data)):
             yield from edits
             return
-        yield from divided(data, self._beginning, whole=False)
+        yield from divided(data, find, whole=False)
 
-    def _beginning(self, data: bytes, depth: int = 0) -> Iterator[Edit]:
-        start = begins_at(data, self._placeholders, self._rules)
+    def _beginning(self, data: bytes, running: bool, depth: int = 0) -> Iterator[Edit]:
+        start = begins_at(data, self._placeholders, self._rules, running)
         if start < len(data):
             yield start, len(data), b""
         elif depth < DEEP:
             cut = max(0, len(data) - WINDOW)
-            for begin, stop, text in seen_through(data[cut:], partial(self._beginning, depth=depth + 1)):
+            find = partial(self._beginning, running=running, depth=depth + 1)
+            for begin, stop, text in seen_through(data[cut:], find):
                 if stop == len(data) - cut:
                     yield begin + cut, stop + cut, text
 

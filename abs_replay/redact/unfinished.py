@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from abs_replay.redact.json_paths import values
 from abs_replay.redact.placeholders import Placeholders
 from abs_replay.redact.rules import Rules
-from abs_replay.redact.shapes import BY_FIND, Shape, marked
+from abs_replay.redact.shapes import BY_FIND, LOOK_BACK, SHAPES, Shape, marked
 from abs_replay.redact.slices import places
 
 if TYPE_CHECKING:
@@ -23,13 +23,14 @@ WINDOW = 20_000  # bytes from the end; no pattern matches more
 LEAST = 4  # bytes; three of a secret are no secret
 
 
-def begins_at(data: bytes, placeholders: Placeholders, rules: Rules) -> int:
+def begins_at(data: bytes, placeholders: Placeholders, rules: Rules, running: bool) -> int:
     """From where on the end of the data may be a secret's beginning; its length where it is none."""
     cut = max(0, len(data) - WINDOW)
     tail = data[cut:]
-    starts = [len(tail), *placeholders.begun(tail, LEAST)]
+    starts = [len(tail), *placeholders.begun(tail, 1 if running else LEAST)]
     if rules.builtin:
         starts += _marked(tail)
+        starts += _half_marked(tail) if running else ()
     starts += [start for finder in rules.finders if (start := finder.begun(tail)) is not None]
     if rules.paths:
         starts += [start - cut for start, stop, _ in values(data, rules.paths) if stop == len(data)]
@@ -42,6 +43,18 @@ def _marked(tail: bytes) -> Iterator[int]:
             end = at + len(find)
             if tail.endswith(marks, 0, end):
                 yield from (at for shape, at in marked(tail, end, shapes) if _goes_on(shape, tail, at))
+
+
+def _half_marked(tail: bytes) -> Iterator[int]:
+    """Where a mark has begun, which says nothing yet; a placeholder will begin there if it becomes one."""
+    for shape in SHAPES:
+        for mark in shape.marks:
+            for size in range(1, len(mark)):
+                start = len(tail) - size
+                if tail.endswith(mark[:size]) and (
+                    shape.before is None or shape.before.search(tail[max(0, start - LOOK_BACK) : start])
+                ):
+                    yield start
 
 
 def _goes_on(shape: Shape, tail: bytes, start: int) -> bool:

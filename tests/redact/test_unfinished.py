@@ -67,8 +67,9 @@ def kept(made: Exchange, redactor: Redactor | None = None) -> Body:
         ("", ""),
     ],
 )
-def test_what_may_go_on_as_a_secret_is_cut_from_a_running_body(text: str, left: str) -> None:
-    body = kept(running(text.encode()))
+def test_what_may_go_on_as_a_secret_is_cut_from_a_broken_body(text: str, left: str) -> None:
+    body = kept(running(text.encode(), outcome=Outcome.UPSTREAM_CLOSED))
+    assert kept(running(text.encode())).data.decode() in left
     assert body.data.decode() == left
     assert body.size == (None if "key:1" in left or left == text else len(text))
 
@@ -95,7 +96,7 @@ def test_the_beginning_of_a_known_secret_is_held_back() -> None:
         ("so my-", "so my-"),
         ("my", "my"),
     ):
-        made = replace(running(text.encode()), request=asked)
+        made = replace(running(text.encode(), outcome=Outcome.TIMED_OUT), request=asked)
         assert kept(made, redactor).data.decode() == left
 
 
@@ -118,17 +119,19 @@ def words(data: bytes) -> str:
 
 def test_the_beginning_of_a_secret_in_the_last_events_is_held_back() -> None:
     wire = [event("it is"), event(" sk-"), event("proj-A")]
-    body = kept(running(b"".join(wire), ends=tuple(accumulate(map(len, wire)))))
+    ends = tuple(accumulate(map(len, wire)))
+    body = kept(running(b"".join(wire), outcome=Outcome.UPSTREAM_CLOSED, ends=ends))
     assert words(body.data) == "it is "
     assert body.chunks[-1].end == len(body.data)
     assert body.size == len(b"".join(wire))
-    assert words(kept(running(event("it is sk-proj-A"))).data) == "it is "
+    assert words(kept(running(event("it is sk-proj-A"), outcome=Outcome.UPSTREAM_CLOSED)).data) == "it is "
+    assert kept(running(event("it is") + event(" sk-") + event("proj-A"))).data.startswith(event("it is"))
 
 
 def test_the_end_of_a_torn_event_is_joined_to_those_before_it() -> None:
     torn = event("it is sk-") + event("proj-Abc")[:-7]
     assert b"proj-A" not in kept(running(torn)).data
-    assert words(kept(running(torn)).data) == "it is "
+    assert words(kept(running(torn, outcome=Outcome.TIMED_OUT)).data) == "it is "
 
 
 def test_a_torn_frame_of_a_binary_stream_is_held_back() -> None:
@@ -194,6 +197,24 @@ def test_no_part_of_a_secret_is_kept_wherever_a_stream_stops(
     seen = words(result) if form == "events" else result.decode()
     least = secret[: 3 + LEAST]
     assert least not in seen
+
+
+@pytest.mark.parametrize("size", [1, 5])
+@pytest.mark.parametrize("framed", [False, True])
+def test_what_is_kept_of_a_running_stream_only_grows(size: int, framed: bool) -> None:
+    """Else who adds what is new to what is kept would have to take back what was kept."""
+    said = f"a task is {KEY}, and sk-learn; {JWT} so."
+    parts = [said[at : at + size] for at in range(0, len(said), size)]
+    wire = [written(b"", event(each)[6:-2]) if framed else event(each) for each in parts]
+    whole = kept(running(b"".join(wire), outcome=Outcome.COMPLETE)).data
+    redactor = Redactor()
+    longest = 0
+    for count in range(len(wire) + 1):
+        data = kept(running(b"".join(wire[:count])), redactor).data
+        assert whole.startswith(data)
+        assert len(data) >= longest
+        longest = len(data)
+    assert longest > len(whole) - 3 * len(wire[-1])
 
 
 def test_base64_that_goes_on_is_held_back_from_where_a_secret_may_begin() -> None:
