@@ -15,7 +15,7 @@ LEAST_LAST = 24  # cells of the last column, which may be cut
 # Left out one after the other where a screen is too narrow for all.
 SPARE = (
     *("SENT", "GOT", "SIZE", "TOOK", "LENGTH", "RECORDING", "STARTED", "OUTCOME", "SESSION"),
-    *("CHANNEL", "TRACES", "MADE", "RUNS"),
+    *("CHANNEL", "TRACES", "MADE", "RUNS", "NOTE"),
 )
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from abs_replay.trace import Trace
 
 MOST_WORDS = 80  # cells of a conversation's first words
+MOST_NOTE = 40  # and of what someone noted; `abs show` has all
 
 type Rows = list[Sequence[str]]
 type List = tuple[list[Json], Sequence[str], Rows]  # for JSON; the headings and rows for people
@@ -96,6 +97,7 @@ def recording_json(recording: "Recording") -> dict[str, Json]:
 
 def _recordings(store: "Store", ref: str | None) -> List:
     from abs_replay.cli.columns import length, moment, size
+    from abs_replay.reports.cells import cut
     from abs_replay.store import Note
 
     summaries = store.recordings()
@@ -116,19 +118,9 @@ def _recordings(store: "Store", ref: str | None) -> List:
         tags = " ".join(f"{key}={value}" for key, value in recording.tags.items())
         counted = (str(summary.exchanges), str(summary.errors), size(summary.bytes), traces)
         began = moment(recording.started_at)
-        rows.append((recording.id, recording.name, began, lasted, *counted, tags, note or ""))
-    headings = (
-        "ID",
-        "NAME",
-        "STARTED",
-        "LENGTH>",
-        "EXCHANGES>",
-        "ERRORS>",
-        "SIZE>",
-        "TRACES>",
-        "TAGS",
-        "NOTE",
-    )
+        rows.append((recording.id, recording.name, began, lasted, *counted, cut(note or "", MOST_NOTE), tags))
+    counts_of = ("EXCHANGES>", "ERRORS>", "SIZE>", "TRACES>")
+    headings = ("ID", "NAME", "STARTED", "LENGTH>", *counts_of, "NOTE", "TAGS")
     return documents, *_without_empty(("NOTE",), headings, rows)
 
 
@@ -184,8 +176,8 @@ def _traces(store: "Store", ref: str | None) -> List:
         where = (trace.recording or "–", trace.session or "–")
         shown = cut(words or "", MOST_WORDS)
         counted = (moment(trace.started_at), str(len(trace.steps)))
-        rows.append((trace.id, trace.name or "", *where, *counted, shown, note or ""))
-    headings = ("ID", "NAME", "RECORDING", "SESSION", "STARTED", "STEPS>", "FIRST WORDS", "NOTE")
+        rows.append((trace.id, trace.name or "", *where, *counted, cut(note or "", MOST_NOTE), shown))
+    headings = ("ID", "NAME", "RECORDING", "SESSION", "STARTED", "STEPS>", "NOTE", "FIRST WORDS")
     return documents, *_without_empty(("NAME", "NOTE"), headings, rows)
 
 
