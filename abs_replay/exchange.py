@@ -185,4 +185,7 @@ class Recording:
 def header(headers: Headers, name: str) -> str | None:
     """Give the first value of a header, whatever the case of its name."""
     wanted = name.lower()
-    return next((value for key, value in headers if key.lower() == wanted), None)
+    for key, value in headers:
+        if key.lower() == wanted:
+            return value
+    return None

@@ -1,15 +1,18 @@
 """A conversation as its exchanges show it: its turns, each in the thread it continues, and tool uses."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
+from typing import Final
 
 from abs_replay.assembly.pool import Aside
 from abs_replay.assembly.sightings import Seen, by_time
 from abs_replay.assembly.threads import Fit, Leaving, Thread, best, mark, opening
 from abs_replay.decoders import Call, Message
 from abs_replay.exchange import Role
+
+_MOST_WORDS: Final = 21  # a user's texts that are looked for in a prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,7 @@ class Conversation:
     _front_starts: list[float] = field(default_factory=list)
     _hidden_starts: list[float] = field(default_factory=list)
     _calls: dict[tuple[Role, int], tuple[list[float], list[tuple[Call, ...]]]] = field(default_factory=dict)
+    _asked: tuple[int, tuple[str, ...]] = 0, ()  # by which of the fronts, which many turns run behind
     _known: dict[Role, set[int]] = field(default_factory=dict)  # made when it is asked for first
     _began: tuple[Message, ...] = ()  # what a branch begins with
     parent: "Conversation | None" = None
@@ -198,10 +202,13 @@ class Conversation:
         """Give when the front asked last before an exchange began."""
         return _last(self._front_starts, one.start)
 
-    def asked_by(self, one: Seen) -> tuple[Message, ...]:
-        """Give what the front had asked last when an exchange began."""
+    def asked_by(self, one: Seen) -> tuple[str, ...]:
+        """Give the user's last words to the front when an exchange began, the very last first."""
         place = bisect_right(self._front_starts, one.start)
-        return self._fronts[place - 1].messages if place else ()
+        if place and self._asked[0] != place:
+            said = user_texts(self._fronts[place - 1].messages)
+            self._asked = place, tuple(islice(said, _MOST_WORDS))
+        return self._asked[1] if place else ()
 
     def ran_behind(self, one: Seen) -> bool:
         """Say whether anything ran behind the front since it asked last before an exchange began."""
@@ -215,6 +222,13 @@ class Conversation:
             if place:
                 found += calls[place - 1]
         return found
+
+
+def user_texts(messages: Sequence[Message]) -> Iterator[str]:
+    """Give a user's texts, the last one first."""
+    for message in reversed(messages):
+        if message.role == "user" and isinstance(message.content, str) and (text := message.content.strip()):
+            yield text
 
 
 def _last(starts: list[float], moment: float) -> float:

@@ -8,11 +8,10 @@ it ran, whose thread it continues, or whose words it carries, in that order, eac
 what those before it left.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, takewhile
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 
-from abs_replay.assembly.conversations import Conversation
+from abs_replay.assembly.conversations import Conversation, user_texts
 from abs_replay.assembly.known import Known
 from abs_replay.assembly.nearness import Awaiting, Running
 from abs_replay.assembly.pairing import agreement, same_use
@@ -20,8 +19,6 @@ from abs_replay.assembly.sightings import Seen, by_time
 from abs_replay.assembly.threads import best
 from abs_replay.decoders import Message
 from abs_replay.exchange import Role
-
-_MOST_WORDS: Final = 20  # a user's texts that are looked for in a prompt
 
 
 def group(everything: Iterable[Seen]) -> list[Conversation]:
@@ -119,30 +116,22 @@ class _Words:
     """The user's words that a model's request carries."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
-        self._texts = list(_user_texts(messages))
+        self._texts = list(user_texts(messages))
         self._joined = "\0".join(self._texts)
 
-    def shared(self, messages: Sequence[Message]) -> float:
-        """Count the user's last words to the front that stand here, if the very last of them do."""
-        said = _user_texts(messages)
-        last = next(said, None)
-        if last is None or not self._texts:
+    def shared(self, said: Sequence[str]) -> float:
+        """Count the user's last words to the front, the very last first, that stand here, if that does."""
+        if not said or not self._texts:
             return 0.0
+        last = said[0]
         # One word alone ("yes") may stand in any prompt.
         same = last == self._texts[0]
         if not same and not (" " in last and self._hold(last)):
             return 0.0
-        return 1000.0 * same + 1 + sum(map(self._hold, islice(said, _MOST_WORDS)))
+        return 1000.0 * same + 1 + sum(map(self._hold, said[1:]))
 
     def _hold(self, words: str) -> bool:
         return words in self._joined
-
-
-def _user_texts(messages: Sequence[Message]) -> Iterator[str]:
-    """Give a user's texts, the last one first."""
-    for message in reversed(messages):
-        if message.role == "user" and isinstance(message.content, str) and (text := message.content.strip()):
-            yield text
 
 
 class _Near:

@@ -1,7 +1,7 @@
 """An exchange as assembly sees it: what it says, when, and which ids it bears. Its bytes are let go."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from sys import intern
 
 from abs_replay.assembly.keys import ConversationKey, trace_id
@@ -122,38 +122,15 @@ def _outlined(exchange: Exchange, pool: Pool) -> Exchange:
 
 def without_history(turn: Turn) -> Turn:
     """Give a turn without the messages that it repeats."""
-    return Turn(
-        (),
-        turn.reply,
-        intern(str(turn.model)) if turn.model else None,  # one text for all the turns of a model
-        turn.usage,
-        turn.error,
-        turn.response_id,
-        turn.parent_id,
-        turn.poll_of,
-        turn.compacted,
-        turn.compacts,
-        turn.begun,
-    )
+    # One text for all the turns of a model.
+    return replace(turn, history=(), model=intern(str(turn.model)) if turn.model else None)
 
 
 def _without_turn(decoded: Decoded, pool: Pool) -> Decoded:
     """Give what an exchange says beside its turn; most say nothing, and share one."""
     if decoded.turn is None:
         return decoded
-    rest = Decoded(
-        decoded.protocol,
-        None,
-        decoded.uses,
-        decoded.complete,
-        decoded.session,
-        decoded.remarks,
-        decoded.reason,
-        decoded.posts,
-        decoded.spans,
-        decoded.answers,
-        decoded.failed,
-    )
+    rest = replace(decoded, turn=None)
     return rest if rest.uses or rest.posts or rest.spans or rest.answers else pool.silent(rest)
 
 

@@ -53,10 +53,8 @@ def claims(exchange: Exchange) -> bool:
     content = request_content(exchange)
     if _MESSAGE.search(path):
         return isinstance(obj(parse_or_none(content.data)).get("message"), dict)
-    if b'"jsonrpc"' not in content.data or json_rpc.is_mcp(exchange):
-        return False
     sent = json_rpc.asked(content)
-    return len(sent) == 1 and _is_ours(sent[0])
+    return len(sent) == 1 and _is_ours(sent[0]) and not json_rpc.is_mcp(exchange)
 
 
 def _is_ours(one: json_rpc.Received) -> bool:

@@ -49,9 +49,10 @@ def response_content(exchange: Exchange) -> Content:
 
 
 def _content(headers: Headers, body: Body) -> Content:
-    remarks = (f"kept cut at {len(body.data)} of {body.size} bytes",) if body.cut else ()
     decoded = unpack(header(headers, "content-encoding") or "", body.data)
-    return Content(decoded.data, remarks + decoded.remarks)
+    if not body.cut:
+        return decoded
+    return Content(decoded.data, (f"kept cut at {len(body.data)} of {body.size} bytes", *decoded.remarks))
 
 
 def unpack(coding: str, data: bytes) -> Content:

@@ -1,8 +1,8 @@
 """Histories that requests repeat, read once: of a further request only what is new need be read.
 
 Each request to a stateless API sends its whole history again. What was read of one is found by its
-last message, and taken where the further request begins with the very same values, of which a digest
-alone is kept.
+last message, and taken where the further request begins with the very same values. Of these their texts
+are kept, which are those of the messages, or a digest.
 """
 
 import hashlib
@@ -55,11 +55,11 @@ class Replies:
 class _Begun:
     """What was read of a history: the first of `messages`, which what goes on from it shares.
 
-    `digest` is a hash of the values, which more can be put to; `before` is the end of the history that
-    this one goes on from.
+    `outline` tells the values apart (`_outline`); `before` is the end of the history that this one goes
+    on from.
     """
 
-    digest: Any
+    outline: list[object]
     messages: tuple[Message, ...]
     before: _End | None = None
 
@@ -74,8 +74,10 @@ class Histories:
     def begun(self, values: Sequence[Any], at: str) -> tuple[Message, ...]:
         """Give the messages that were read of the longest beginning of these values that is known."""
         ends = ((length, self._known.get(_end(values, length, at))) for length in range(len(values), 0, -1))
+        outline: list[object] = []
         for length, known in islice(((length, known) for length, known in ends if known), _TRIES):
-            if known.digest.digest() == _digest(values[:length]):
+            outline = outline or _outline(values[:length])
+            if known.outline[: 2 * length] == outline[: 2 * length]:
                 return known.messages[:length]
         return ()
 
@@ -88,10 +90,14 @@ class Histories:
             return
         before = _end(values, begun, at) if begun else None
         grown = self._grown(before, messages, begun, length)
-        digest = grown.digest.copy() if grown else hashlib.sha256()
-        _put(digest, values[begun if grown else 0 : length])
         if length > begun or not grown:
-            self._known[_end(values, length, at)] = _Begun(digest, messages[:length], before)
+            start = begun if grown else 0
+            more = _outline(values[start:length], messages[start:length])
+            outline = [*(grown.outline[: 2 * begun] if grown else ()), *more]
+            begins = _Begun(outline, messages[:length], before)
+            if grown:
+                grown.outline, grown.messages = begins.outline, begins.messages
+            self._known[_end(values, length, at)] = begins
         while len(self._known) > _MOST:
             del self._known[next(iter(self._known))]
 
@@ -102,10 +108,9 @@ class Histories:
         grown = self._known.pop(end, None) if end else None
         if end is None or grown is None or grown.messages[:begun] != messages[:begun]:
             return None
-        if length > begun:
-            if grown.before:
-                self._known.pop(grown.before, None)
-            grown.messages, grown.before = messages[:length], None
+        if length > begun and grown.before:
+            self._known.pop(grown.before, None)
+            grown.before = None
         self._known[end] = grown
         return grown
 
@@ -113,20 +118,28 @@ class Histories:
         self._known.clear()
 
 
-def _digest(values: Sequence[Any]) -> bytes | None:
-    """Give what tells values apart; None for what was not learned."""
-    digest = hashlib.sha256()
+def _outline(values: Sequence[Any], messages: Sequence[Message] = ()) -> list[object]:
+    """Give two things of each value that tell it: role and content where it has nothing else, which are
+    the message's own texts where there is one; else nothing, and a digest."""
+    found: list[object] = []
+    for value in values:
+        plain = type(value) is dict and len(value) == 2
+        if plain and type(role := value.get("role")) is type(said := value.get("content")) is str:
+            found += (role, said)
+        else:
+            found += (None, _digest(value))
+    for place, message in enumerate(messages):
+        for at, own in ((2 * place, message.role), (2 * place + 1, message.content)):
+            found[at] = own if type(own) is str and own == found[at] else found[at]
+    return found
+
+
+def _digest(value: Any) -> object:
+    """Give what tells a value apart; what is no text of a kind is told from all others."""
     try:
-        _put(digest, values)
-    except ValueError:  # a number with a fraction
-        return None
-    return digest.digest()
-
-
-def _put(digest: Any, values: Sequence[Any]) -> None:
-    # Without references (version 0), items are written one after the other, behind a list's kind and
-    # length of five bytes.
-    digest.update(memoryview(marshal.dumps(list(values), 0))[5:])
+        return hashlib.sha256(marshal.dumps(value, 0)).digest()
+    except ValueError:  # a number with a fraction, which was not learned
+        return object()
 
 
 def _end(values: Sequence[Any], length: int, at: str) -> _End:

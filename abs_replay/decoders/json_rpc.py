@@ -12,7 +12,7 @@ from abs_replay.decoders import sse
 from abs_replay.decoders.content import Content
 from abs_replay.decoders.fields import error_text, obj, parse_or_none
 from abs_replay.decoders.places import EVENTS, place
-from abs_replay.exchange import Exchange, header
+from abs_replay.exchange import Exchange
 
 MCP_HEADERS = ("mcp-session-id", "mcp-protocol-version", "mcp-method")  # A2A has methods of the same names
 _LONGEST = 300  # characters of what a server adds to the words of an error
@@ -94,4 +94,4 @@ def _events(text: str) -> Iterator[Received]:
 
 def is_mcp(exchange: Exchange) -> bool:
     """Say whether a request bears a header of MCP's."""
-    return any(header(exchange.request.headers, name) is not None for name in MCP_HEADERS)
+    return any(name.lower() in MCP_HEADERS for name, _ in exchange.request.headers)

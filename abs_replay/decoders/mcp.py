@@ -49,10 +49,9 @@ def claims(exchange: Exchange) -> bool:
     marked = is_mcp(exchange)
     if exchange.request.method in ("GET", "DELETE"):
         return marked or (exchange.request.method == "GET" and _endpoint(exchange) is not None)
-    content = request_content(exchange)
-    if exchange.request.method != "POST" or b'"jsonrpc"' not in content.data:
+    if exchange.request.method != "POST":
         return False
-    sent = asked(content)
+    sent = asked(request_content(exchange))
     # Who POSTs nothing but answers was asked over a stream.
     return bool(sent) and (marked or any(map(_is_ours, sent)) or all(one.is_answer for one in sent))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from abs_replay.decoders.content import request_content
-from abs_replay.decoders.fields import items, obj, parse_or_none, text
+from abs_replay.decoders.fields import items, obj, parse_or_none
 from abs_replay.exchange import Exchange
 
 # Where a request has its history, and whether its entries must say a role: the items of the Responses
@@ -38,11 +38,14 @@ def unread(exchange: Exchange) -> tuple[str, ...]:
 def _wrong(values: Any, at: str, with_role: bool) -> Iterator[tuple[str, str]]:
     if with_role and values is not None and not isinstance(values, list):
         yield at, "no list"
-    for index, value in enumerate(items(values)):
-        if not isinstance(value, dict):
-            yield f"{at}[{index}]", "no object"
-        elif with_role and not text(value.get("role")):
-            yield f"{at}[{index}]", "without a role"
+    # A list at once: most are right, and each request repeats them all.
+    wrong = [
+        (index, value)
+        for index, value in enumerate(items(values))
+        if type(value) is not dict or (with_role and not (value.get("role") and type(value["role"]) is str))
+    ]
+    for index, value in wrong:
+        yield f"{at}[{index}]", "without a role" if isinstance(value, dict) else "no object"
 
 
 def _remark(places: list[str], reason: str) -> str:
