@@ -41,7 +41,7 @@ def align(trace: Trace, session: Session, answers: Mapping[str, Answer] | None =
     """Align a trace with a session; `answers` are a judge's, by question digest (A7)."""
     steps = tuple(step for step in trace.steps if step.visibility is not Visibility.INTERNAL)
     turns = TraceTurns(steps, session.aliases, answers or {})
-    aligned = aligned_turns(plan_of(session.behaviors, session.aliases), turns)
+    aligned = aligned_turns(plan_of(session), turns)
     places = tuple(aligned.places())
     seen = _annotated(steps, places, session.behaviors)
     extra = tuple(one.step.seq for one in seen if one.behavior is None and one.actor != "system")

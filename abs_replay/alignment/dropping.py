@@ -60,20 +60,17 @@ class AlignedTurns:
     formed: list[SessionTurn] = field(default_factory=list)
     results: list[TurnResult] = field(default_factory=list)
     number_of: dict[int, int] = field(default_factory=dict)  # behavior -> its turn
-    requires: dict[int, int] = field(default_factory=dict)
+    open_turns: set[int] = field(default_factory=set)  # those that a judge could still change
 
     def run(self) -> None:
-        ids = {behavior.id: index for index, behavior in enumerate(self.plan.behaviors) if behavior.id}
-        for index, behavior in enumerate(self.plan.behaviors):
-            if behavior.requires is not None:
-                self.requires[index] = ids[behavior.requires]
         while not self.formed or self.formed[-1].end < len(self.plan.behaviors):
             self._next_turn()
-            while self.requires and (dropped := self._to_drop()):
+            while self.plan.requires and (dropped := self._to_drop()):
                 self.dropped.update(dropped)
                 self.formed.pop()  # dropping a user behavior lengthens the turn that it would have ended
                 self.results.pop()
                 self._next_turn()
+        self.open_turns = self._open_turns()
 
     def _next_turn(self) -> None:
         start = self.formed[-1].end if self.formed else 0
@@ -100,7 +97,7 @@ class AlignedTurns:
         """
         turn, batch, is_open = self.formed[-1], list[int](), False
         for member in (*turn.members, turn.end):
-            required = self.requires.get(member)
+            required = self.plan.requires.get(member)
             if required is None or self._skipped(member):
                 continue
             if required in batch or self._is_lost(required):
@@ -134,8 +131,8 @@ class AlignedTurns:
     # -- what became of each behavior --
 
     def places(self) -> Iterator[Place]:
-        pending = self._open_turns()
-        if pending and self._turns_hang_together():
+        pending = self.open_turns
+        if pending and self.plan.hang_together:
             pending = set(range(min(pending), len(self.formed)))
         for number, turn in enumerate(self.formed):
             start = self.formed[number - 1].end if number else 0
@@ -192,15 +189,12 @@ class AlignedTurns:
         Where a user behavior hangs on another, later turns may turn out to be others: they wait.
         """
         asked: set[str] = set()
-        for number in sorted(self._open_turns())[: 1 if self._turns_hang_together() else None]:
+        for number in sorted(self.open_turns)[: 1 if self.plan.hang_together else None]:
             for member in self.formed[number].members:
                 for question in self.turns[number].candidates(self.plan, member).questions:
                     if question.digest not in asked:
                         asked.add(question.digest)
                         yield question
-
-    def _turns_hang_together(self) -> bool:
-        return any(behavior.actor == "user" and behavior.requires for behavior in self.plan.behaviors)
 
 
 def _differs(behavior: Behavior, step: Step) -> bool:
