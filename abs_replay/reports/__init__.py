@@ -4,7 +4,6 @@ A module that can show less of a report, or narrower, or in colours, also has `d
 """
 
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -40,6 +39,8 @@ class Screen:
         """The terminal behind a stream; None where it is a pipe or a file. `NO_COLOR` is obeyed."""
         if not stream.isatty():
             return None
+        import shutil  # which loads what packs files
+
         plain = bool(environment.get("NO_COLOR")) or environment.get("TERM") == "dumb"
         return cls(shutil.get_terminal_size().columns, not plain)
 

@@ -1,5 +1,6 @@
 """`abs grade`, as it is called: its exit status, what it prints, what it keeps."""
 
+import gc
 import json
 import os
 import subprocess
@@ -96,6 +97,26 @@ def test_the_exit_status_says_whether_every_session_passed(abs_: Calls) -> None:
     assert abs_("grade", "fee.abs.yaml", "--traces", "free.trace.json")[0] == 0
     assert abs_("grade", "fee.abs.yaml", "--traces", "paid.trace.json")[0] == 1
     assert abs_("grade", "fee.abs.yaml", "--traces", "free.trace.json", "--traces", "paid.trace.json")[0] == 1
+
+
+def test_what_a_good_document_does_not_need_is_not_loaded(abs_: Calls) -> None:
+    graded = ["grade", "fee.abs.yaml", "--traces", "free.trace.json", "--format", "json"]
+    code = f"""
+import sys
+from abs_replay.cli import cli
+from abs_replay.cli.failure import run
+assert run(cli, {graded}) == 0
+unneeded = {{"pydantic", "rich", "duckdb", "mitmproxy", "openai", "jsonschema", "regex", "difflib", "shutil"}}
+assert not unneeded & sys.modules.keys(), unneeded & sys.modules.keys()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_garbage_is_looked_for_as_before_when_grading_is_over(abs_: Calls) -> None:
+    usual = gc.get_threshold()
+    abs_("grade", "fee.abs.yaml", "--traces", "free.trace.json")
+    abs_("grade", "fee.abs.yaml", "--traces", "none.trace.json")
+    assert gc.get_threshold() == usual
 
 
 def test_the_table_shows_rules_and_reasons(abs_: Calls) -> None:
