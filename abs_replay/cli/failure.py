@@ -59,11 +59,12 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 
 
 def _report_usage(error: click.ClickException, arguments: Sequence[str]) -> int:
+    message = _without_secrets(error.format_message())
     if _wants_json(arguments):
-        _print_json({"result": "usage", "problems": [{"message": error.format_message()}]})
+        _print_json({"result": "usage", "problems": [{"message": message}]})
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = f" (see {context.command_path} --help)" if context else ""
-    message = error.format_message().replace("\n\t", " ")  # click lists choices below each other
+    message = message.replace("\n\t", " ")  # click lists choices below each other
     say(f"abs: {message}{hint}")
     return 2
 
@@ -79,14 +80,22 @@ def _report(error: AbsReplayError, arguments: Sequence[str]) -> int:
             }
         )
     for line in map(str, error.problems) if isinstance(error, SpecError) else (f"abs: {error}",):
-        say(line)
+        say(_without_secrets(line))
     return error.exit_status
 
 
 def _as_json(problem: Problem, placed: bool) -> dict[str, Json]:
     if not placed:
-        return {"message": problem.message}
-    return {"file": problem.file, "line": problem.line, "path": problem.path, "message": problem.message}
+        return {"message": _without_secrets(problem.message)}
+    message = _without_secrets(problem.message)
+    return {"file": problem.file, "line": problem.line, "path": problem.path, "message": message}
+
+
+def _without_secrets(message: str) -> str:
+    """A message that repeats what was given, such as a URL with a password, for whoever reads the log."""
+    from abs_replay.redact import Redactor
+
+    return Redactor().text(message)
 
 
 def _print_json(value: Json) -> None:
