@@ -45,6 +45,12 @@ def _wait_for(process: subprocess.Popen[bytes], command: Sequence[str], port: in
     raise SystemExit(f"{shlex.join(command)} does not listen on {port}")
 
 
+def resident_mib(pid: int) -> float:
+    """Give the memory of a process that is in use now, from /proc."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
 def cpu_seconds(pid: int) -> float:
     """Give user and system time of a process, all its threads, from /proc."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
