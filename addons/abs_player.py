@@ -25,6 +25,7 @@ from abs_replay.matching import Match
 from abs_replay.player import Miss, Player
 from abs_replay.player.miss import STATUS, explain
 from abs_replay.server import ReplayServer
+from abs_replay.spec.configuration import find
 
 type Address = tuple[str, int]
 
@@ -62,7 +63,7 @@ class AbsPlayer:
         def report(miss: Miss) -> None:
             log.warning("miss: %s", explain(miss, cassette.exchanges))
 
-        self._player = Player(cassette, match)
+        self._player = Player(cassette, match, find(Path.cwd()).match.ignore)
         self._server = ReplayServer(self._player, on_miss=report)
         self._server.start()
         ports = {channel: _address(url) for channel, url in self._server.addresses().items()}

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from abs_replay.exchange import Body, Channel, Exchange, Request, Response, Role
 from abs_replay.matching import Index
-from abs_replay.matching.canonical import Ignore, canonical
+from abs_replay.matching.canonical import canonical
 from abs_replay.matching.differences import MOST, differences, nearest
 from abs_replay.matching.renaming import Bindings, correspond, fingerprint, shape
+from abs_replay.spec.ignoring import Ignore
+from abs_replay.spec.paths import parsed
 
 LLM = Channel(Role.LLM, "openai")
 U1, U2, U3 = (str(uuid.uuid5(uuid.NAMESPACE_URL, str(number))) for number in range(3))
@@ -105,7 +107,11 @@ def test_method_path_and_channel_matter_and_headers_do_not() -> None:
 
 
 def test_only_what_is_ignored_is_taken_out() -> None:
-    ignore = (Ignore("body.metadata.user"), Ignore("body.items.*.at", LLM), Ignore("query.nonce"))
+    ignore = (
+        Ignore(json=parsed("metadata.user")),
+        Ignore(json=parsed("items[*].at"), channel="llm"),
+        Ignore(query="nonce"),
+    )
     one = {"metadata": {"user": 1, "x": 1}, "items": [{"at": 1, "n": 1}]}
     other = {"metadata": {"user": 2, "x": 1}, "items": [{"at": 2, "n": 1}]}
     assert key(one, "/x?nonce=1", ignore=ignore) == key(other, "/x?nonce=2", ignore=ignore)

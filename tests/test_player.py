@@ -15,7 +15,8 @@ from abs_replay.cassette import Cassette
 from abs_replay.exchange import Body, Channel, Chunk, Exchange, Outcome, Recording, Request, Response, Role
 from abs_replay.matching import Match
 from abs_replay.player import KEPT_MISSES, Miss, Played, Player, Reason
-from abs_replay.player.miss import answer, explain
+from abs_replay.player.miss import answer, explain, explain_played
+from abs_replay.spec.ignoring import Ignore
 
 LLM, MCP = Channel(Role.LLM, "openai"), Channel(Role.TOOL, "mcp")
 U = [str(uuid.uuid5(uuid.NAMESPACE_URL, str(number))) for number in range(6)]
@@ -365,3 +366,46 @@ def test_a_request_that_was_never_answered_is_played_as_its_failure() -> None:
     assert (result.response, result.exchange.outcome) == (None, Outcome.REFUSED)
     both = player([refused, exchange(request({"id": U[2]}), "one")])
     assert said(both.play(request({"id": U[3]}), LLM)) == "ambiguous"
+
+
+# -- why something matched
+
+
+def explained(playing: Player, asked: Request) -> str:
+    result = playing.play(asked, LLM)
+    assert isinstance(result, Played)
+    return explain_played(result, asked)
+
+
+def test_each_way_to_match_is_told_with_what_stood_for_what() -> None:
+    first, second = f"call_{U[0]}", f"call_{U[1]}"
+    playing = player([exchange(request(chat(first))), exchange(request({"b": 1, "a": 2}))], Match.LOOSE)
+    place = "POST /v1/chat/completions on llm:openai: "
+    recorded = "as exchanges[0], POST /v1/chat/completions (id ok)"
+    playing.reset()
+    assert explained(playing, request(chat(first))) == f"{place}the same bytes {recorded}"
+    playing.reset()
+    assert explained(playing, request({"a": 2, "b": 1})).startswith(
+        f"{place}the same meaning as exchanges[1]"
+    )
+    playing.reset()
+    renamed = explained(playing, request(chat(second)))
+    assert renamed == f"{place}the same but for fresh values {recorded}: {second} for {first}"
+    playing.reset()
+    assert explained(playing, request(chat(first, "Be quick."))) == f"{place}the same turn {recorded}"
+
+
+def test_the_clients_own_secret_is_not_told() -> None:
+    playing = player([exchange(request(chat("my key is <key:1>")))])
+    told = explained(playing, request(chat("my key is sk-0123456789abcdef")))
+    assert told.endswith(": a secret for <key:1>")
+
+
+def test_keys_do_not_count_where_their_header_is_ignored() -> None:
+    good, bad = request({}, authorization="Bearer <auth:1>"), request({}, authorization="Bearer <auth:2>")
+    cassette = Cassette(Recording("r", "n", 0.0), (exchange(good, "one"), exchange(bad, "two")))
+    other = request({}, authorization="Bearer x")
+    apart = Player(cassette)
+    assert [said(apart.play(each, LLM)) for each in (bad, other)] == ["two", "one"]
+    alike = Player(cassette, ignore=(Ignore(header="Authorization", channel="llm"),))
+    assert [said(alike.play(each, LLM)) for each in (bad, other)] == ["one", "two"]

@@ -23,8 +23,10 @@ from abs_replay.exchange import Role
 
 if TYPE_CHECKING:
     from abs_replay.cassette import Cassette
-    from abs_replay.player import Miss, Player, Summary
+    from abs_replay.exchange import Request
+    from abs_replay.player import Miss, Played, Player, Summary
     from abs_replay.server import ReplayServer
+    from abs_replay.spec.ignoring import Ignore
 
 DEFAULT_PORT = 7070
 
@@ -42,10 +44,12 @@ class Options:
 
     port: int | None
     match: str
+    ignore: "Sequence[Ignore]"
     speed: float | None
     fail_unused: bool
     quiet: bool
     report: Path | None
+    explain: bool
 
 
 class _Timing(click.ParamType[float | None]):
@@ -80,13 +84,13 @@ class _Timing(click.ParamType[float | None]):
 @click.option(
     "--match",
     type=click.Choice(("strict", "canonical", "loose")),
-    default="canonical",
-    show_default=True,
-    help="How alike: equal; or but for fresh ids and times; or the same turn.",
+    help="How alike: equal; or but for fresh ids and times; or the same turn [default: match.mode of the "
+    "configuration, or canonical].",
 )
 @click.option("--timing", type=_Timing(), default="none", show_default=True, help="none, recorded, or x10.")
 @click.option("--fail-unused", is_flag=True, help="Exit 1 if anything recorded was not played.")
 @click.option("--quiet", is_flag=True, help="Say nothing but misses.")
+@click.option("--explain", is_flag=True, help="Say of each request why what answered it did.")
 @click.option(
     "--report",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -97,10 +101,11 @@ def command(
     recording: str | None,
     store: Path | None,
     port: int | None,
-    match: str,
+    match: str | None,
     timing: float | None,
     fail_unused: bool,
     quiet: bool,
+    explain: bool,
     report: Path | None,
 ) -> int:
     """Serve CASSETTE in place of agent, model and tools; nothing else runs, nothing goes out.
@@ -112,8 +117,17 @@ def command(
     abs replay refund.cassette.json -- pytest       a test suite, without agent, model or network
     abs replay --recording last                     what was just recorded, on the same ports
     """
+    from abs_replay.spec.configuration import find
+
+    said = find(Path.cwd()).match
     cassette, program = _what(arguments, recording, store)
-    return _replay(cassette, program, Options(port, match, timing, fail_unused, quiet, report))
+    return _replay(
+        cassette,
+        program,
+        Options(
+            port, match or said.mode or "canonical", said.ignore, timing, fail_unused, quiet, report, explain
+        ),
+    )
 
 
 def _what(
@@ -157,17 +171,27 @@ def _from_file(path: Path) -> "Cassette":
 def _replay(cassette: "Cassette", program: Sequence[str], options: Options) -> int:
     from abs_replay.matching import Match
     from abs_replay.player import Player
-    from abs_replay.player.miss import explain
+    from abs_replay.player.miss import explain, explain_played
     from abs_replay.server import ReplayServer
+
+    def tell(played: "Played", request: "Request") -> None:
+        say(f"played: {explain_played(played, request)}")
 
     def report(miss: "Miss") -> None:
         say_lines(f"miss: {explain(miss, cassette.exchanges)}")
 
-    player = Player(cassette, Match(options.match))
+    player = Player(cassette, Match(options.match), options.ignore)
     gc.freeze()  # the cassette stays to the end: collections need not look at it again
     port = options.port if options.port is not None else 0 if program else DEFAULT_PORT
     stop = _Stop()
-    with stop.on_signals(), ReplayServer(player, port=port, speed=options.speed, on_miss=report) as server:
+    serving = ReplayServer(
+        player,
+        port=port,
+        speed=options.speed,
+        on_miss=report,
+        on_played=tell if options.explain else None,
+    )
+    with stop.on_signals(), serving as server:
         token = uuid.uuid4().hex[:12] if program else ""
         variables = _variables(server, token)
         if not options.quiet:

@@ -13,8 +13,10 @@ from abs_replay.cassette import Cassette, loads
 from abs_replay.decoders import chat_contract
 from abs_replay.errors import CassetteError, UsageError
 from abs_replay.exchange import Channel
+from abs_replay.matching import Match
 from abs_replay.player import Miss, Player
 from abs_replay.player.miss import explain
+from abs_replay.spec.configuration import find
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,9 @@ def _replayed(file: Path, agent_format: str, timeout_s: float) -> Iterator[Stage
         misses.clear()
         return told
 
-    with ReplayServer(Player(cassette), on_miss=misses.append) as server:
+    said = find(Path.cwd()).match
+    player = Player(cassette, Match(said.mode or Match.CANONICAL), said.ignore)
+    with ReplayServer(player, on_miss=misses.append) as server:
         # No run token: every conversation bears an `x-abs-session`, which is its scope already.
         address = _origin(server.addresses()[channel])
         declared = next((each.url for each in server.upstreams if each.channel == channel), "")

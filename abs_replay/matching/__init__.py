@@ -5,7 +5,7 @@ that are equal up to a renaming (`renaming`), found by their shape. `loose` adds
 path, model, roles and the last user's words. Nothing is ever matched by position alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -13,8 +13,9 @@ from typing import Any
 from zlib import MAX_WBITS, decompressobj, error
 
 from abs_replay.exchange import Channel, Exchange, Headers, Request
-from abs_replay.matching.canonical import Canonical, Ignore, canonical, text_of
+from abs_replay.matching.canonical import Canonical, canonical, text_of
 from abs_replay.matching.renaming import Pair, Shape, correspond, fingerprint, hides_secrets, shape
+from abs_replay.spec.ignoring import HEADERS, Ignore
 
 
 class Match(StrEnum):
@@ -76,7 +77,9 @@ class Index:
 
     def _group(self, form: Canonical, members: list[int]) -> Group:
         requests = [self.exchanges[number].request for number in members]
-        keys = tuple(credential(request.headers) for request in requests)
+        channel = self.exchanges[members[0]].channel
+        without = {rule.header.lower() for rule in self._ignore if rule.header and rule.concerns(channel)}
+        keys = tuple(credential(request.headers, without) for request in requests)
         return Group(form, requests[0], tuple(members), keys if len(set(keys)) > 1 else None)
 
     # -- looking up
@@ -170,12 +173,11 @@ def _plain(data: bytes) -> bytes:
 
 # -- keys, and turns
 
-_CREDENTIALS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
-
-def credential(headers: Headers) -> str:
-    """The key that a request was sent with, or "" where it had none."""
-    return next((value for name, value in headers if name.lower() in _CREDENTIALS), "")
+def credential(headers: Headers, ignored: Collection[str] = ()) -> str:
+    """The key that a request was sent with, or "" where it had none that counts."""
+    counting = (value for name, value in headers if name.lower() in HEADERS and name.lower() not in ignored)
+    return next(counting, "")
 
 
 def turn(form: Canonical) -> tuple[str, ...] | None:

@@ -15,14 +15,8 @@ from typing import Any
 from abs_replay.exact_json import Number
 from abs_replay.exchange import Channel, Request
 from abs_replay.json_styles import DEEPEST, stand_in
-
-
-@dataclass(frozen=True, slots=True)
-class Ignore:
-    """A place that does not count: `body.metadata.user_id`, `body.messages.*.id`, `query.nonce`."""
-
-    at: str
-    channel: Channel | None = None
+from abs_replay.matching.ignored import reduced, without
+from abs_replay.spec.ignoring import Ignore
 
 
 @dataclass(frozen=True)
@@ -45,23 +39,33 @@ class Canonical:
 
 def canonical(request: Request, channel: Channel, ignore: Sequence[Ignore] = ()) -> Canonical:
     """Give a request's identity on its channel."""
-    places = [rule.at.split(".") for rule in ignore if rule.channel in (None, channel)]
-    target = _target(request.target, {parts[1] for parts in places if parts[0] == "query" and len(parts) > 1})
+    rules = [rule for rule in ignore if rule.header is None and rule.concerns(channel)]
+    target = _target(request.target, rules)
     document = json_body(request.body.data)
+    everywhere = [rule.pattern for rule in rules if rule.pattern and not (rule.json or rule.query)]
     if document is None:
-        return Canonical(request.method, target, request.body.data.decode("latin-1"))
-    for parts in places:
-        if parts[0] == "body":
-            _drop(document, parts[1:])
+        return Canonical(request.method, target, without(request.body.data.decode("latin-1"), everywhere))
+    for rule in rules:
+        if rule.json is not None:
+            document = reduced(document, rule.json, rule.pattern)
+    for pattern in everywhere:
+        document = reduced(document, (), pattern)
     document = _without_call_ids(document)
     return Canonical(request.method, target, text_of(document), document)
 
 
-def _target(target: str, dropped: set[str]) -> str:
+def _target(target: str, rules: Sequence[Ignore]) -> str:
     path, _, query = target.partition("?")
-    if not query:
-        return path
-    kept = [pair for pair in query.split("&") if pair.partition("=")[0] not in dropped]
+    everywhere = [rule.pattern for rule in rules if rule.pattern and not (rule.json or rule.query)]
+    path = without(path, everywhere)
+    pairs = [pair.partition("=") for pair in query.split("&")] if query else []
+    of_query = [rule for rule in rules if rule.query is not None]
+    dropped = {rule.query for rule in of_query if rule.pattern is None}
+    kept = []
+    for name, equals, value in pairs:
+        if name not in dropped:
+            inside = [rule.pattern for rule in of_query if rule.pattern and rule.query == name]
+            kept.append(f"{name}{equals}{without(value, [*inside, *everywhere])}")
     return f"{path}?{'&'.join(sorted(kept))}" if kept else path
 
 
@@ -114,18 +118,6 @@ _ENCODER = json.JSONEncoder(
 def text_of(document: Any) -> str:
     """Write JSON so that equal values give equal text."""
     return _ENCODER.encode(document)
-
-
-def _drop(value: Any, parts: Sequence[str]) -> None:
-    head, rest = parts[0] if parts else "", parts[1:]
-    if isinstance(value, list):
-        for item in value if head == "*" else value[int(head) : int(head) + 1] if head.isdigit() else ():
-            _drop(item, rest)
-    elif isinstance(value, dict) and rest:
-        for key in list(value) if head == "*" else [head]:
-            _drop(value.get(key), rest)
-    elif isinstance(value, dict):
-        value.pop(head, None)
 
 
 def _without_call_ids(document: Any) -> Any:

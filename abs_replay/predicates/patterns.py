@@ -40,6 +40,19 @@ def search(pattern: str, text: str) -> bool:
     raise Undecided(f"the pattern {shown(pattern)} took longer than {TIME_LIMIT:g} s on {shown(text, 40)}")
 
 
+def removed(pattern: str, text: str) -> str:
+    """The text without what a pattern matches. Raises `Undecided` as `search` does."""
+    read = _read(pattern)
+    if read.moves(len(text)) <= FEW:
+        return read.pattern.sub("", text)
+    try:
+        return compiled(pattern).sub("", text, timeout=TIME_LIMIT)
+    except TimeoutError:
+        raise Undecided(
+            f"the pattern {shown(pattern)} took longer than {TIME_LIMIT:g} s on {shown(text, 40)}"
+        ) from None
+
+
 @dataclass(frozen=True, slots=True)
 class _Read:
     """A pattern of `re`, and an upper bound on how it backtracks.

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from abs_replay.channels import base_path
 from abs_replay.errors import RecordingError
-from abs_replay.exchange import Channel, Upstream
+from abs_replay.exchange import Channel, Request, Upstream
 from abs_replay.player import Miss, Played, Player, refused_channels
 from abs_replay.player.miss import STATUS, answer
 from abs_replay.server.replies import Ending, Reply, reply
@@ -32,11 +32,16 @@ class App:
     """The ASGI application. `speed` is None for no waiting, else how many times faster than recorded."""
 
     def __init__(
-        self, player: Player, speed: float | None = None, on_miss: Callable[[Miss], None] | None = None
+        self,
+        player: Player,
+        speed: float | None = None,
+        on_miss: Callable[[Miss], None] | None = None,
+        on_played: Callable[[Played, Request], None] | None = None,
     ) -> None:
         self.channels: dict[int, Channel] = {}  # by the port of the listener
         self.closing = asyncio.Event()
-        self._player, self._speed, self._on_miss = player, speed, on_miss
+        self._player, self._speed = player, speed
+        self._on_miss, self._on_played = on_miss, on_played
         self._replies: dict[int, Reply] = {}
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
@@ -57,6 +62,8 @@ class App:
         if isinstance(result, Miss):
             await self._send_miss(result, send)
         else:
+            if self._on_played is not None:
+                self._on_played(result, request)
             await self._send_reply(self._reply(result), scope["abs.close"], receive, send)
 
     def _reply(self, played: Played) -> Reply:
@@ -183,11 +190,12 @@ class ReplayServer:
         port: int = 0,
         speed: float | None = None,
         on_miss: Callable[[Miss], None] | None = None,
+        on_played: Callable[[Played, Request], None] | None = None,
     ) -> None:
         self.upstreams = served(player)
         self.refused = refused_channels(player.cassette.exchanges)
         self._host, self._port = host, port
-        self._app = App(player, speed, on_miss)
+        self._app = App(player, speed, on_miss, on_played)
         self._bound: dict[Channel, socket.socket] = {}
 
     def start(self) -> None:

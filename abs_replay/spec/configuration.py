@@ -6,7 +6,8 @@ from pathlib import Path
 
 from abs_replay.errors import Problem, SpecError, UsageError
 from abs_replay.exact_json import Json
-from abs_replay.spec import redaction
+from abs_replay.spec import ignoring, redaction
+from abs_replay.spec.ignoring import Matching
 from abs_replay.spec.places import Document, nearest
 from abs_replay.spec.redaction import Redaction
 from abs_replay.spec.yaml_nodes import read
@@ -30,6 +31,7 @@ class Configuration:
     adapters: tuple[str, ...] = ()
     conversation: Mapping[str, str] = field(default_factory=dict)
     redact: Redaction = field(default_factory=Redaction)
+    match: Matching = field(default_factory=Matching)
     settings: Mapping[str, Json] = field(default_factory=dict)
 
 
@@ -74,6 +76,7 @@ def _problems(document: Document) -> list[Problem]:
             problems.append(document.problem((key,), f"unknown key `{key}`: {hint}"))
     problems += _conversation_problems(document, value.get("conversation", {}))
     problems += redaction.problems(document, value.get("redact", {}))
+    problems += ignoring.problems(document, value.get("match", {}))
     aliases = value.get("aliases", {})
     if not isinstance(aliases, Mapping):
         return [*problems, document.problem(("aliases",), "must be a mapping of a name to its other names")]
@@ -108,5 +111,6 @@ def _configuration(file: Path, value: Json) -> Configuration:
         tuple(adapters) if isinstance(adapters, Mapping) else (),
         {key: str(where) for key, where in conversation.items()},
         redaction.redaction(value.get("redact", {})),
+        ignoring.matching(value.get("match", {})),
         value,
     )

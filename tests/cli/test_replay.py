@@ -105,6 +105,27 @@ def test_what_was_not_played_fails_only_when_asked_to(cassette: Path) -> None:
     assert "unused: GET /api/orders/2 on tool:Order API" in result.stderr
 
 
+def test_what_the_configuration_ignores_does_not_count_and_why_is_explained(
+    cassette: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "abs.config.yaml").write_text("match: {ignore: [{query: nonce}]}", encoding="utf-8")
+    result = replay(cassette, "--explain", "--", *asking("/orders/2?nonce=9"))
+    assert (result.returncode, result.stdout) == (0, "lost\n")
+    wanted = "played: GET /api/orders/2?nonce=9 on tool:Order API: the same meaning as exchanges[1]"
+    assert wanted in result.stderr
+
+
+def test_a_configuration_that_can_not_be_used_is_said_before_anything_runs(
+    cassette: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "abs.config.yaml").write_text("match: {ignore: [{qery: n}]}", encoding="utf-8")
+    result = replay(cassette, "--", *asking("/orders/2"))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "did you mean `query`?" in result.stderr
+
+
 def test_the_report_names_what_was_used_unused_and_missed_for_abs_check(
     cassette: Path, tmp_path: Path
 ) -> None:
