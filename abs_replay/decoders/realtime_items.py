@@ -87,9 +87,8 @@ class Output:
         content = [_part(part, None, "output_text") for part in items(self.fields.get("content"))]
         if self.texts and not any(text(obj(part).get("text")) for part in content):
             content = [{"type": "output_text", "text": self.texts[index]} for index in sorted(self.texts)]
-        whole = {**self.fields, "content": content}
-        if responses_tools.is_call(responses_tools.kind(self.fields)) and not text(
-            self.fields.get("arguments")
-        ):
+        kind = "function_call" if self.given else "message"
+        whole = {"type": kind, "role": "assistant", **self.fields, "content": content}
+        if responses_tools.is_call(responses_tools.kind(whole)) and not text(whole.get("arguments")):
             whole["arguments"] = self.given
         return whole

@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 
 from abs_replay.assembly import assemble
 from abs_replay.decoders import DECODERS, decode
-from abs_replay.exchange import Body, Channel, Exchange, Outcome, Request, Response, Role
+from abs_replay.exchange import (
+    Body,
+    Channel,
+    Exchange,
+    Message,
+    Outcome,
+    Request,
+    Response,
+    Role,
+    WebSocket,
+)
 from abs_replay.importers import trace_file
 from tests import corpus
 
@@ -26,6 +36,9 @@ keys = st.sampled_from(
         " chat_history event_type"
         " taskId requestState kind status artifact artifacts contextId messageId payload"
         " conversationId userId resourceSpans scopeSpans spans attributes key value stringValue"
+        " session item_id response_id delta transcript setup model clientContent turns serverContent"
+        " modelTurn"
+        " turnComplete inputTranscription toolResponse functionResponses"
         " item response output_index summary action status outputs call_id reasoning reasoning_content",
     )
 )
@@ -34,6 +47,7 @@ words = st.sampled_from(
         r"\S+",
         "user assistant tool system 2.0 tools/call initialize error text custom thinking"
         " tool_use tool_result {} [1] null"
+        " session.created conversation.item.create response.created response.done input_audio"
         " response.output_item.added response.output_text.delta response.completed mcp_call compaction",
     )
 )
@@ -85,6 +99,8 @@ requests = st.builds(
             "/hook/messages",
             "/hook/conversations/c/listen",
             "/v1/traces",
+            "/v1/realtime",
+            "/ws/x.BidiGenerateContent",
             "/a/b?c=1&c=%ff",
             "",
             "/%zz",
@@ -92,6 +108,20 @@ requests = st.builds(
     ),
     headers=headers,
     body=bodies.map(Body),
+)
+sockets = st.builds(
+    WebSocket,
+    st.lists(
+        st.builds(
+            Message,
+            st.booleans(),
+            st.binary(max_size=9) | values.map(lambda value: json.dumps(value).encode()),
+            st.booleans(),
+            st.floats(0, 1000),
+        ),
+        max_size=4,
+    ).map(tuple),
+    st.none() | st.sampled_from([1000, 1006, 4000]),
 )
 responses = st.builds(Response, st.sampled_from([200, 202, 404, 429, 500]), headers, bodies.map(Body))
 exchanges = st.builds(
@@ -103,6 +133,7 @@ exchanges = st.builds(
     response=st.none() | responses,
     outcome=st.sampled_from(Outcome),
     ended_ms=st.none() | st.floats(0, 1000),
+    websocket=st.none() | sockets,
 )
 
 
