@@ -20,11 +20,11 @@ from dataclasses import replace
 from itertools import groupby
 
 from abs_replay import decoders
-from abs_replay.assembly import Account, ConversationKey, assemble, explain
+from abs_replay.assembly import Account, ConversationKey, Fate, assemble, explain
 from abs_replay.decoders import Decoded
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Exchange, Mark, Recording
-from abs_replay.store import IMPORTED, Derivation, Store, Whole, annotated
+from abs_replay.store import IMPORTED, Derivation, LeftOut, Store, Whole, annotated
 from abs_replay.trace import NAME, Trace
 
 SAVING_S = 0.5  # how long to wait for the lock: who reads should not wait to have kept
@@ -122,15 +122,11 @@ def derive_imported(
     The store is opened twice, however many recordings there are. Raises `StoreError`.
     """
     digests = {each.recording: each.exchange_digest for each in store.derivations()}
-    found = [
-        (
-            whole.recording.id,
-            _assembled(whole.exchanges, whole.recording, notice, by),
-            digests[whole.recording.id],
-        )
-        for whole in imported
-        if whole.exchanges and not whole.traces and sum(map(_size, whole.exchanges)) <= AT_END_BYTES
-    ]
+    found: list[tuple[str, tuple[Trace, ...], str, list[LeftOut]]] = []
+    for whole in imported:
+        if whole.exchanges and not whole.traces and sum(map(_size, whole.exchanges)) <= AT_END_BYTES:
+            traces, left = _assembled(whole.exchanges, whole.recording, notice, by)
+            found.append((whole.recording.id, traces, digests[whole.recording.id], left))
     if found:
         store.save_traces_of_each(found, version(by), SAVING_S)
 
@@ -148,25 +144,32 @@ def _derive(
     by: ConversationKey,
 ) -> tuple[Trace, ...]:
     before = {trace.id: trace for trace in store.traces(recording.id)} if known.derived_from else {}
-    found = _assembled(store.each_exchange(recording.id), recording, notice, by)
+    found, left = _assembled(store.each_exchange(recording.id), recording, notice, by)
     traces = tuple(_with_what_was_played(trace, before.get(trace.id)) for trace in found)
     if known.derived_from is not None:
         reason = _reason(recording, known, by)
         notice(f"recording {recording.name} ({recording.id}): {reason}, traces derived again")
     with suppress(StoreError):
-        store.save_traces(recording.id, traces, known.exchange_digest, version(by), SAVING_S)
+        store.save_traces(recording.id, traces, known.exchange_digest, version(by), SAVING_S, left)
     notes = store.notes("trace", recording.id)
     return tuple(annotated(trace, notes.get((recording.id, trace.id))) for trace in traces)
 
 
 def _assembled(
     exchanges: Iterable[Exchange], recording: Recording, notice: Callable[[str], None], by: ConversationKey
-) -> tuple[Trace, ...]:
-    """Assemble, and say of each decoder that failed how often it did."""
+) -> tuple[tuple[Trace, ...], list[LeftOut]]:
+    """Assemble, with what is in no trace, and say of each decoder that failed how often it did."""
     failed: dict[str, list[Decoded]] = {}
     traces: list[Trace] = []
+    left: list[LeftOut] = []
     for name, part in parted(exchanges, recording.marks):
-        found = assemble(part, recording, by, lambda one: failed.setdefault(str(one.failed), []).append(one))
+        found = assemble(
+            part,
+            recording,
+            by,
+            lambda one: failed.setdefault(str(one.failed), []).append(one),
+            lambda fate: left.append(_left(fate)),
+        )
         traces += [called(trace, name) for trace in found]
     for ones in failed.values():
         times = "an exchange" if len(ones) == 1 else f"{len(ones)} exchanges"
@@ -174,7 +177,21 @@ def _assembled(
             f"recording {recording.name} ({recording.id}): of {times}, {ones[0].reason}; what it can not "
             f"decode is in no trace: `abs show {recording.id[:12]} --why` lists it"
         )
-    return tuple(traces)
+    return tuple(traces), left
+
+
+def left_out(store: Store, recording: Recording, by: ConversationKey = NO_KEY) -> tuple[LeftOut, ...]:
+    """Give what is in no trace of a recording; what was kept with its traces, where that is of today, and
+    was kept, else it is decoded again."""
+    (known,) = store.derivations(recording.id)
+    kept = store.left_out(recording.id) if is_current(known, by) else None
+    if kept is not None:
+        return kept
+    return tuple(_left(fate) for fate in account_of(store, recording, by).fates if not fate.traces)
+
+
+def _left(fate: Fate) -> LeftOut:
+    return LeftOut(fate.exchange, fate.protocol, fate.why)
 
 
 def _with_what_was_played(trace: Trace, before: Trace | None) -> Trace:

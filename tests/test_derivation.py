@@ -11,7 +11,7 @@ import pytest
 
 from abs_replay import decoders, derivation
 from abs_replay.assembly import ConversationKey
-from abs_replay.derivation import account_of, derive_imported, traces_of
+from abs_replay.derivation import account_of, derive_imported, left_out, traces_of
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Body, Channel, Exchange, Mark, Recording, Request, Response, Role
 from abs_replay.store import Spool, Store, Whole
@@ -66,6 +66,32 @@ def test_traces_are_derived_at_first_and_kept(store: Store) -> None:
     assert store.traces() == first
     assert traces_of(store, "last", notices.append) == first
     assert notices == []
+
+
+def test_what_is_in_no_trace_is_kept_with_the_traces_and_not_decoded_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stray = replace(chat("e2", "x", "y", 2.0), request=Request("PUT", "/health"))
+    store.append("r-1", [stray])
+    traces_of(store, "r-1", print)
+    told = [
+        (fate.exchange, fate.protocol, fate.why) for fate in account_of(store, store.recording("r-1")).fates
+    ][1:]
+    with monkeypatch.context() as without:
+        without.setattr(derivation, "explain", None)
+        left = left_out(store, store.recording("r-1"))
+    assert [(one.exchange, one.protocol, one.why) for one in left] == told
+    assert told == [("e2", None, "no decoder claims PUT /health on agent: it has no body")]
+
+
+def test_what_an_older_store_did_not_keep_is_decoded_again(store: Store) -> None:
+    traces = traces_of(store, "r-1")
+    (known,) = store.derivations("r-1")
+    store.append("r-1", [replace(chat("e2", "x", "y", 2.0), request=Request("PUT", "/health"))])
+    (known,) = store.derivations("r-1")
+    store.save_traces("r-1", traces, known.exchange_digest, derivation.version())
+    assert store.left_out("r-1") is None
+    assert [one.exchange for one in left_out(store, store.recording("r-1"))] == ["e2"]
 
 
 def test_kept_traces_are_read_not_derived(store: Store) -> None:

@@ -17,7 +17,7 @@ from operator import itemgetter
 from abs_replay.assembly.conversations import Conversation
 from abs_replay.assembly.dialogues import each_round
 from abs_replay.assembly.drafts import Draft, Note
-from abs_replay.assembly.explaining import Account, Fate, fates
+from abs_replay.assembly.explaining import Account, Fate, fates, settle
 from abs_replay.assembly.folding import polled, posted
 from abs_replay.assembly.grouping import group
 from abs_replay.assembly.keys import ConversationKey
@@ -40,15 +40,24 @@ def assemble(
     recording: Recording | None = None,
     by: ConversationKey | None = None,
     failed: Callable[[Decoded], None] | None = None,
+    left_out: Callable[[Fate], None] | None = None,
 ) -> tuple[Trace, ...]:
     """Give the traces of a recording's exchanges, in the order in which they began.
 
     Each exchange's bytes are let go when it was read, so a recording need not fit into memory, and each
-    conversation when it was told. `failed` is told of each exchange whose decoder raised.
+    conversation when it was told. `failed` is told of each exchange whose decoder raised,
+    `left_out` of each that is in no trace.
     """
-    told = _told(group(_read(_decoded(exchanges, failed), by)), recording)
-    ordered = sorted(((_order(trace, home), trace) for trace, home, _ in told), key=itemgetter(0))
-    return tuple(trace for _, trace in ordered)
+    ordered: list[tuple[tuple[float, float, str], Trace]] = []
+    silent: dict[str, Decoded] = {}
+    for trace, home, _ in _told(group(_read(_decoded(exchanges, failed), by, silent, _is_silent)), recording):
+        if trace.steps:
+            ordered.append((_order(trace, home), trace))
+        settle(silent, home, bool(trace.steps))
+    if left_out:
+        for fate in fates(silent, ()):
+            left_out(fate)
+    return tuple(trace for _, trace in sorted(ordered, key=itemgetter(0)))
 
 
 def explain(
@@ -65,7 +74,8 @@ def explain_decoded(
 ) -> Account:
     """Give the traces of exchanges with what each of them says."""
     said: dict[str, Decoded] = {}
-    told = sorted(_told(group(_read(exchanges, by, said)), recording), key=lambda one: _order(*one[:2]))
+    everything = _told(group(_read(exchanges, by, said, lambda _: True)), recording)
+    told = sorted((one for one in everything if one[0].steps), key=lambda one: _order(*one[:2]))
     notes = {trace.id: noted for trace, _, noted in told}
     where = fates(said, [(trace, conversation) for trace, conversation, _ in told])
     return Account(tuple(trace for trace, _, _ in told), notes, where)
@@ -85,15 +95,16 @@ def _decoded(
 def _read(
     exchanges: Iterable[tuple[Exchange, Decoded]],
     by: ConversationKey | None,
-    said: dict[str, Decoded] | None = None,
+    said: dict[str, Decoded],
+    is_kept: Callable[[Decoded], bool],
 ) -> list[Seen]:
-    """Read exchanges, each once; `said` gets what each says."""
+    """Read exchanges, each once; `said` gets what each says that is to be kept."""
     pool = Pool()
     found: dict[str, Seen] = {}
     for exchange, decoded in exchanges:
         if exchange.id not in found:
             found[exchange.id] = one = seen(exchange, decoded, pool, by)
-            if said is not None:
+            if is_kept(decoded):
                 said[exchange.id] = one.decoded
     everything = each_round(found.values(), pool)
     found.clear()
@@ -101,7 +112,7 @@ def _read(
 
 
 def _told(conversations: list[Conversation], recording: Recording | None) -> Iterator[_Told]:
-    """Tell each conversation that has anything to tell, and let it go."""
+    """Tell each conversation, and let it go."""
     left = {id(one.parent) for one in conversations if one.parent}
     parents: dict[int, Trace] = {}
     conversations.reverse()
@@ -113,8 +124,12 @@ def _told(conversations: list[Conversation], recording: Recording | None) -> Ite
             trace = replace(trace, branch_of=Branch(parent.id, _shared(parent.steps, trace.steps)))
         if id(conversation) in left:
             parents[id(conversation)] = trace
-        if trace.steps:
-            yield trace, conversation, noted
+        yield trace, conversation, noted
+
+
+def _is_silent(decoded: Decoded) -> bool:
+    """Say whether an exchange tells nothing of its own: another one may tell what it brought."""
+    return decoded.turn is None and not decoded.uses
 
 
 def _order(trace: Trace, conversation: Conversation) -> tuple[float, float, str]:

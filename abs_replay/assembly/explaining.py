@@ -55,6 +55,15 @@ def fates(decoded: Mapping[str, Decoded], told: Iterable[tuple[Trace, Conversati
     )
 
 
+def settle(left: dict[str, Decoded], conversation: Conversation, told: bool) -> None:
+    """Take the exchanges of a conversation out of those that are in no trace, or put them there."""
+    for member in conversation.members:
+        for exchange in (member.exchange, *member.others):
+            left.pop(exchange.id, None)
+        if not told:
+            left[member.exchange.id] = member.decoded
+
+
 def _why(one: Decoded, homes: Mapping[str, list[str]], id_: str) -> str:
     if one.protocol is None:
         return one.reason or "no decoder could read it"

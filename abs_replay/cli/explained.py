@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
-from abs_replay.assembly import Account, Fate
+from abs_replay import derivation
+from abs_replay.assembly import Account
 from abs_replay.cli import why
+from abs_replay.cli.conversations import conversation_key
 from abs_replay.cli.derived import account, trace_of
 from abs_replay.cli.ls import recording_json
 from abs_replay.errors import StoreError, UsageError
@@ -14,7 +16,7 @@ from abs_replay.exchange import Exchange
 from abs_replay.importers.trace_file import as_json
 from abs_replay.reports import Screen
 from abs_replay.reports.json_report import write
-from abs_replay.store import Found, Store
+from abs_replay.store import Found, LeftOut, Store
 
 
 def find(store: Store, id_: str, kind: str | None) -> Found:
@@ -29,17 +31,9 @@ def find(store: Store, id_: str, kind: str | None) -> Found:
     return store.find(id_, kind)
 
 
-def left_out(store: Store, recording_id: str) -> list[Fate]:
-    """What is in no trace. Where steps show every exchange, as mostly, nothing is decoded for this."""
-    shown = {
-        source.exchange
-        for trace in store.traces(recording_id)
-        for step in trace.steps
-        for source in step.sources
-    }
-    if all(each.id in shown for each in store.exchange_summaries(recording_id)):
-        return []
-    return why.in_no_trace(account(store, recording_id))
+def left_out(store: Store, recording_id: str) -> tuple[LeftOut, ...]:
+    """What is in no trace, as it was kept with the traces: nothing is decoded for this."""
+    return derivation.left_out(store, store.recording(recording_id), conversation_key())
 
 
 def _whole(store: Store, found: Found) -> why.Why:

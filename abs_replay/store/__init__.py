@@ -15,6 +15,7 @@ from abs_replay.store.summaries import (
     ExchangeSummary,
     Found,
     GradingSummary,
+    LeftOut,
     RecordingSummary,
     Whole,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "Found",
     "GradingSummary",
     "Kept",
+    "LeftOut",
     "Merged",
     "Note",
     "RecordingSummary",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from abs_replay.errors import StoreError
-from abs_replay.store.schema import BRANCHES, BROKEN_OFF, FIRST, LIVING, WEBSOCKETS
+from abs_replay.store.schema import BRANCHES, BROKEN_OFF, FIRST, LEFT_OUT, LIVING, WEBSOCKETS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -27,6 +27,7 @@ MIGRATIONS = (
     Migration(3, "why runs broke off", BROKEN_OFF),
     Migration(4, "the messages of WebSockets", WEBSOCKETS),
     Migration(5, "marks and notes", LIVING),
+    Migration(6, "what is in no trace", LEFT_OUT),
 )
 CURRENT = MIGRATIONS[-1].version
 

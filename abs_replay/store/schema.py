@@ -58,11 +58,13 @@ NOTE_COLUMNS = {
     "tags": "VARCHAR",  # of a trace or an exchange; null takes one away that it would have
     "note": "VARCHAR",
 }
-DERIVATION_COLUMNS = {
+_FIRST_DERIVATIONS = {
     "recording": "VARCHAR",
     "exchange_digest": "VARCHAR",
     "decoders_version": "VARCHAR",
 }
+_LATER_DERIVATIONS = {"left_out": "VARCHAR"}  # exchange, protocol and reason of each; null: not known
+DERIVATION_COLUMNS = _FIRST_DERIVATIONS | _LATER_DERIVATIONS
 GRADING_COLUMNS = {
     "id": "VARCHAR",
     "made_at": "DOUBLE",
@@ -143,7 +145,7 @@ FIRST = (
     _table("exchanges_recent", _FIRST_EXCHANGES, dict.fromkeys(_FIRST_EXCHANGES, "uncompressed")),
     _table("exchanges_kept", _FIRST_EXCHANGES, dict.fromkeys(BODIES, "zstd")),
     _VIEW,
-    _table("derivations", DERIVATION_COLUMNS),
+    _table("derivations", _FIRST_DERIVATIONS),
     _table("traces", _FIRST_TRACES),
     _table("steps", _FIRST_STEPS),
     _table("gradings", GRADING_COLUMNS),
@@ -157,6 +159,7 @@ def _added(table: str, columns: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f'ALTER TABLE {table} ADD COLUMN "{name}" {type_}' for name, type_ in columns.items())
 
 
+LEFT_OUT = _added("derivations", _LATER_DERIVATIONS)
 BROKEN_OFF = _added("runs", _LATER_RUNS)
 WEBSOCKETS = (
     "DROP VIEW exchanges",

@@ -32,6 +32,7 @@ from abs_replay.store.summaries import (
     ExchangeSummary,
     Found,
     GradingSummary,
+    LeftOut,
     RecordingSummary,
     Whole,
 )
@@ -156,20 +157,28 @@ class Store:
         exchange_digest: str,
         decoders_version: str,
         patience: float | None = None,
+        left_out: Sequence[LeftOut] | None = None,
     ) -> None:
         """Keep a recording's traces, with what they were derived from, in place of those it had."""
-        self.save_traces_of_each([(recording_id, found, exchange_digest)], decoders_version, patience)
+        each = recording_id, found, exchange_digest, left_out
+        self.save_traces_of_each([each], decoders_version, patience)
 
     def save_traces_of_each(
         self,
-        found: Sequence[tuple[str, Sequence[Trace], str]],
+        found: Sequence[tuple[str, Sequence[Trace], str, Sequence[LeftOut] | None]],
         decoders_version: str,
         patience: float | None = None,
     ) -> None:
-        """Keep traces of recordings: each by its id, its traces, and the digest of its exchanges."""
+        """Keep traces of recordings: each by its id, its traces, the digest of its exchanges, and what is
+        in no trace."""
         with self._writing(patience) as connection:
-            for recording_id, each, exchange_digest in found:
-                traces.save(connection, recording_id, each, exchange_digest, decoders_version)
+            for recording_id, each, exchange_digest, left_out in found:
+                traces.save(connection, recording_id, each, exchange_digest, decoders_version, left_out)
+
+    def left_out(self, recording_id: str) -> tuple[LeftOut, ...] | None:
+        """What is in none of a recording's traces as they were derived; None where that was not kept."""
+        with self._reading() as connection:
+            return traces.left_out(connection, recording_id)
 
     def derivations(self, recording_id: str | None = None) -> tuple[Derivation, ...]:
         """What the traces of each recording, or of one, were derived from."""

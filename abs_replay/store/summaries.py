@@ -76,6 +76,15 @@ class Derivation:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An exchange that is in no trace, and why; `protocol` is None where no decoder could read it."""
+
+    exchange: str
+    protocol: str | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class GradingSummary:
     """A grading with what its runs and top-level verdicts came to."""
 

@@ -9,7 +9,7 @@ from abs_replay.store import marks, notes
 from abs_replay.store.opening import transaction
 from abs_replay.store.rows import Row, digest_of
 from abs_replay.store.schema import STEP_COLUMNS, TRACE_COLUMNS
-from abs_replay.store.summaries import Derivation
+from abs_replay.store.summaries import Derivation, LeftOut
 from abs_replay.store.texts import json_or_null, json_text, json_value, plain
 from abs_replay.store.writing import insert
 from abs_replay.trace import Branch, Source, Step, Trace, Usage, Visibility
@@ -22,13 +22,19 @@ _STEP = ", ".join(f"s.{column}" for column in STEP_COLUMNS)
 
 
 def save(
-    connection: DuckDBPyConnection, recording_id: str, traces: Sequence[Trace], digest: str, version: str
+    connection: DuckDBPyConnection,
+    recording_id: str,
+    traces: Sequence[Trace],
+    digest: str,
+    version: str,
+    left_out: Sequence[LeftOut] | None = None,
 ) -> None:
-    """Keep a recording's traces in place of those that it had."""
+    """Keep a recording's traces in place of those that it had, and what is in none, if that is known."""
+    out = None if left_out is None else json_text([[e.exchange, e.protocol, e.why] for e in left_out])
     with transaction(connection):
         for table in ("derivations", "traces", "steps"):
             connection.execute(f"DELETE FROM {table} WHERE recording = ?", [recording_id])
-        insert(connection, "derivations", [(recording_id, digest, version)])
+        insert(connection, "derivations", [(recording_id, digest, version, out)])
         insert(connection, "traces", [_trace_row(recording_id, *each) for each in enumerate(traces)])
         steps = [(trace.id, step) for trace in traces for step in trace.steps]
         insert(connection, "steps", [step_row(recording_id, *each) for each in steps])
@@ -51,6 +57,13 @@ def derivations(connection: DuckDBPyConnection, recording_id: str | None) -> tup
         Derivation(id_, digest_of([*(digests or ()), *marked.get(id_, ())]), *rest)
         for id_, digests, *rest in rows
     )
+
+
+def left_out(connection: DuckDBPyConnection, recording_id: str) -> tuple[LeftOut, ...] | None:
+    """What of a recording is in no trace; None where its traces were kept without that."""
+    query = "SELECT left_out FROM derivations WHERE recording = ? AND left_out IS NOT NULL"
+    row = connection.execute(query, [recording_id]).fetchone()
+    return None if row is None else tuple(LeftOut(*each) for each in json_value(row[0]))
 
 
 def trace_ids(connection: DuckDBPyConnection) -> list[tuple[str, str]]:
