@@ -1,0 +1,107 @@
+"""The real MCP client and a real server, with the shim between them."""
+
+import asyncio
+import contextlib
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import CreateMessageResult, TextContent
+
+from abs_replay.assembly import assemble
+from abs_replay.cassette import Cassette, dumps, loads
+from abs_replay.decoders import decode
+from abs_replay.exchange import Exchange, Recording
+from abs_replay.store import Store
+
+pytestmark = pytest.mark.processes
+
+type Talk = tuple[Recording, list[Exchange], list[tuple[str, str, bool]]]
+
+SERVER = Path(__file__).parent / "mcp_server.py"
+
+
+async def sampled(context: Any, params: Any) -> CreateMessageResult:
+    return CreateMessageResult(role="assistant", content=TextContent(type="text", text="42"), model="m")
+
+
+async def progress(done: float, total: float | None, message: str | None) -> None:
+    assert (done, total, message) == (1, 2, "half")
+
+
+async def call(store: Path, mode: str) -> list[tuple[str, str, bool]]:
+    """Call tools as an agent would; gives what the client saw: tool, words, whether it failed."""
+    abs_ = ["-c", "from abs_replay.cli import main; main()", "shim", "demo", "--store", str(store)]
+    server = StdioServerParameters(command=sys.executable, args=[*abs_, "--", sys.executable, str(SERVER)])
+    calls: list[tuple[str, dict[str, Any]]] = [("add", {"a": 1, "b": 2}), ("nope", {})]
+    calls += [("ask", {"question": "6*7"})] if mode == "legacy" else []
+    seen = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # sampling is on its way out of the protocol
+        async with Client(stdio_client(server), mode=mode, sampling_callback=sampled) as client:
+            await client.list_tools()
+            for name, arguments in calls:
+                result = await client.call_tool(name, arguments, progress_callback=progress)
+                (block,) = result.content
+                assert isinstance(block, TextContent)
+                seen.append((name, block.text, bool(result.is_error)))
+            with contextlib.suppress(MCPError, TimeoutError):
+                await client.call_tool("hang", {}, read_timeout_seconds=0.3)
+    return seen
+
+
+def kept(store: Path) -> list[Exchange]:
+    """What is in the store when the recording has ended."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if store.exists() and all(each.recording.ended_at for each in Store(store).recordings()):
+            break
+        time.sleep(0.1)
+    return list(Store(store).exchanges())
+
+
+@pytest.fixture(scope="module", params=["legacy", "auto"])
+def talk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Talk:
+    """What was recorded, and what the client saw."""
+    store = tmp_path_factory.mktemp("shim") / "store.duckdb"
+    saw = asyncio.run(call(store, request.param))
+    seen = kept(store)
+    (summary,) = Store(store).recordings()
+    return summary.recording, seen, saw
+
+
+def test_the_trace_of_a_talk_is_what_the_client_saw(talk: Talk) -> None:
+    _, seen, saw = talk
+    assert {decode(one).protocol for one in seen} == {"mcp"}
+    (trace,) = assemble(seen)
+    answers = [step for step in trace.steps if step.action == "responds"]
+    assert [(step.target, str(step.content), step.error is not None) for step in answers[:-1]] == saw
+    assert answers[-1].target == "hang"
+    assert answers[-1].error is not None
+
+
+def test_a_cassette_of_it_loses_nothing(talk: Talk) -> None:
+    recording, seen, _ = talk
+    cassette = Cassette(recording, tuple(seen))
+    assert loads(dumps(cassette)) == cassette
+
+
+def test_progress_and_what_the_server_asked_stand_in_the_stream_of_their_call(talk: Talk) -> None:
+    _, seen, saw = talk
+    named = {one.request.body.data: one.response for one in seen}
+    added = next(response for body, response in named.items() if b'"add"' in body)
+    assert added is not None
+    assert b"notifications/progress" in added.body.data
+    if ("ask", "42", False) in saw:
+        asked = next(response for body, response in named.items() if b'"ask"' in body)
+        assert asked is not None
+        assert b"sampling/createMessage" in asked.body.data
+        answered = next(response for body, response in named.items() if b'"42"' in body)
+        assert answered is not None
+        assert answered.status == 202
