@@ -2,17 +2,21 @@
 
 import asyncio
 import contextlib
+import json
 import socket
 import time
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
+import openai
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed, ConnectionClosedError, InvalidStatus
 from websockets.typing import Origin
 
+from abs_replay.assembly import assemble
 from abs_replay.channels import parse_upstream
 from abs_replay.exchange import Exchange, Message, Outcome, Role, WebSocket, header
 
@@ -411,6 +415,41 @@ def test_the_bytes_of_a_message_need_not_be_read_in_one_piece() -> None:
         assert websocket is not None
         assert spoken(websocket) == [(False, "naï"), (False, b"\x00")]
         assert (websocket.close_code, websocket.closed_by_client) == (1000, False)
+
+    run(case)
+
+
+def test_a_conversation_of_openais_sdk_becomes_its_trace() -> None:
+    fixture = Path(__file__).parents[1] / "fixtures/openai_realtime/plain.json"
+    script = json.loads(fixture.read_text())["exchanges"][0]["websocket"]["messages"]
+
+    async def handle(server: ServerConnection) -> None:
+        for side, _, event in script:
+            if side == ">":
+                assert json.loads(await server.recv())["type"] == event["type"]
+            else:
+                await server.send(json.dumps(event))
+        await server.wait_closed()
+
+    async def talk(sdk: openai.AsyncOpenAI) -> list[str]:
+        heard = []
+        async with sdk.realtime.connect(model="gpt-realtime") as connection:
+            for side, _, event in script:
+                if side == ">":
+                    await connection.send(event)
+                else:
+                    heard.append((await connection.recv()).type)
+        return heard
+
+    async def case() -> None:
+        async with recorded(handle) as proxy:
+            async with openai.AsyncOpenAI(api_key="k", websocket_base_url=proxy.url) as sdk:
+                assert await talk(sdk) == [event["type"] for side, _, event in script if side == "<"]
+            (trace,) = assemble([await proxy.exchange()])
+        assert [f"{step.actor} {step.action}" for step in trace.steps] == [
+            *("system says", "user says", "assistant calls", "tool responds", "assistant responds"),
+            *("system says", "user says", "assistant responds"),
+        ]
 
     run(case)
 
