@@ -135,6 +135,12 @@ def test_both_say_the_same_of(data: Any) -> None:
     assert _outcome(model, data) == _outcome(twin(model), data)
 
 
+@pytest.mark.parametrize("kind", ["contains", "exact_match", 1, None])
+def test_both_say_the_same_of_a_word_that_is_none_of_those_known(kind: Any) -> None:
+    data = {"type": kind, "value": "x"}
+    assert _outcome(rules.MatchesWhen, data) == _outcome(twin(rules.MatchesWhen), data)
+
+
 def test_the_rules_of_judges_are_written_the_same_value_for_value() -> None:
     data = {
         "type": "custom",
