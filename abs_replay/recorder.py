@@ -85,9 +85,10 @@ def is_error(exchange: Exchange) -> bool:
 
 
 def size(exchange: Exchange) -> int:
-    """The bytes of both bodies, as they were on the wire."""
+    """The bytes of both bodies, as they were on the wire, and of the messages of a WebSocket."""
     bodies = [exchange.request.body, *([exchange.response.body] if exchange.response else [])]
-    return sum(len(body.data) if body.size is None else body.size for body in bodies)
+    said = exchange.websocket.messages if exchange.websocket else ()
+    return sum(len(each.data) if each.size is None else each.size for each in (*bodies, *said))
 
 
 def say_on_stderr(message: str) -> None:

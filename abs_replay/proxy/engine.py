@@ -40,7 +40,6 @@ class BodyReader(ChunkedReader):
 
 setattr(_http1, "ChunkedReader", BodyReader)  # noqa: B010
 tell()
-install()
 
 
 class Tls:
@@ -80,6 +79,7 @@ class Engine:
         certificates: certs.CertStore | None = None,
     ) -> None:
         self.tap = tap
+        install()  # not where the tap is an addon in somebody's own mitmproxy: others may edit messages there
         self._server = proxyserver.Proxyserver()  # type: ignore[no-untyped-call]
         self._master = Master(options.Options(mode=[]))
         others = next_layer.NextLayer(), disable_h2c.DisableH2C(), Tls(certificates)
