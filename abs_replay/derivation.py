@@ -13,7 +13,7 @@ the process that passes the tester's traffic on.
 """
 
 import sys
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -95,7 +95,7 @@ def parted(
         yield None, exchanges
         return
     times = [mark.at for mark in marks]
-    for index, part in groupby(exchanges, key=lambda each: bisect_left(times, each.started_at)):
+    for index, part in groupby(exchanges, key=lambda each: bisect_right(times, each.started_at)):
         yield marks[index - 1].name if index else None, part
 
 

@@ -119,6 +119,18 @@ def test_stored_traces_of_other_sessions_and_nameless_ones_are_left_out_and_coun
     assert left_out_of(selection) == "2 traces of other sessions and 1 trace that names no session"
 
 
+def test_a_stored_trace_that_is_called_like_a_session_is_judged_by_it_unless_it_names_one(
+    sessions: Loads,
+) -> None:
+    called = {"name": "Entrance fee"}
+    traces = [replace(trace("t-1", None), tags=called), replace(trace("t-2", "Parking"), tags=called)]
+
+    selection = select_stored(traces, sessions(FEE))
+
+    assert names(selection.chosen) == [("t-1", "Entrance fee")]
+    assert left_out_of(selection) == "1 trace of other sessions"
+
+
 def test_where_nothing_stored_is_selected_the_error_says_how_many_and_what_to_do(sessions: Loads) -> None:
     with pytest.raises(UsageError, match=r'"Entrance fee": 2 traces that name no session; --session-for'):
         select_stored([trace(session=None), trace(session=None)], sessions(FEE))
