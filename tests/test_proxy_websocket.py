@@ -432,7 +432,7 @@ def test_a_conversation_of_openais_sdk_becomes_its_trace() -> None:
         await server.wait_closed()
 
     async def talk(sdk: openai.AsyncOpenAI) -> list[str]:
-        heard = []
+        heard: list[str] = []
         async with sdk.realtime.connect(model="gpt-realtime") as connection:
             for side, _, event in script:
                 if side == ">":

@@ -16,7 +16,7 @@ from abs_replay.decoders.places import place
 from abs_replay.decoders.socket_messages import MESSAGES, Event
 
 _ROLES: Final = {"developer": "system"}
-_EMPTY: Final = (None, "", [])
+_EMPTY: Final[tuple[Any, ...]] = (None, "", [])
 _SOUNDS: Final = ("input_audio", "output_audio", "audio")
 
 
@@ -44,10 +44,10 @@ def asked(item: Mapping[str, Any], heard: str | None, at: str) -> Message | None
     kind = responses_tools.kind(item)
     if kind == "message":
         role = text(item.get("role")) or "user"
-        content = [_part(part, heard, "input_text") for part in items(item.get("content"))]
+        parts = [_part(part, heard, "input_text") for part in items(item.get("content"))]
         if role == "assistant":
-            return composed(role, chat_messages.words(content, at, numbered=False), at)
-        return Message(_ROLES.get(role, role), chat_messages.content(content), at=at)
+            return composed(role, chat_messages.words(parts, at, numbered=False), at)
+        return Message(_ROLES.get(role, role), chat_messages.content(parts), at=at)
     if responses_tools.is_result(kind):
         content, error = responses_tools.result(item)
         return Message("tool", content, (), responses_tools.answered_call(item), None, at, error=error)

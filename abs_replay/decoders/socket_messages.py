@@ -39,11 +39,13 @@ def unread(exchange: Exchange, read: int) -> tuple[str, ...]:
     return (f"messages that are cut or no JSON objects are not traced: {left}",) if left else ()
 
 
-def moved[P: (Part, Message)](part: P, at: str) -> P:
-    """Give a part, or a message with all its parts, that stands at another place."""
-    if isinstance(part, Message):
-        calls = tuple(moved(call, at) for call in part.calls)
-        return replace(part, at=at, calls=calls, parts=tuple(moved(each, at) for each in part.parts))
+def moved(message: Message, at: str) -> Message:
+    """Give a message, with all its parts, that stands at another place."""
+    calls = tuple(replace(call, at=at) for call in message.calls)
+    return replace(message, at=at, calls=calls, parts=tuple(_moved(part, at) for part in message.parts))
+
+
+def _moved(part: Part, at: str) -> Part:
     if isinstance(part, Served):
         return replace(part, at=at, call=replace(part.call, at=at))
     return replace(part, at=at)
