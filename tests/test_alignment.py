@@ -268,6 +268,17 @@ def wants(value: str, id_: str, *, optional: bool = False, requires: str | None 
     return {**INFORMS, **more}
 
 
+def test_one_that_goes_for_good_goes_before_what_an_open_fate_decides() -> None:
+    behaviors = [
+        wants("b", "b0", optional=True),
+        wants("a", "b1", optional=True),
+        wants("a", "b2", requires="b0"),
+        wants("a", "b3", requires="b1"),
+    ]
+    found = statuses(align(trace(words("a"), words("a")), session(*behaviors)))
+    assert [status for status, _ in found] == ["skipped", "matched", "skipped", "matched"]
+
+
 @settings(max_examples=300, deadline=None)
 @given(talkative(), talk())
 @example(  # one that goes for good, behind one whose fate is open
