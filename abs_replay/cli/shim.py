@@ -1,11 +1,16 @@
 """`abs shim`: in place of an MCP server of standard input and output; passes all on, and keeps a copy."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from abs_replay.errors import UsageError
+
+if TYPE_CHECKING:
+    from abs_replay.redact import Redactor
 
 
 @click.command()
@@ -35,7 +40,18 @@ def command(name: str, server: tuple[str, ...], store: Path | None, own_name: st
         raise UsageError(
             "nothing to run: say which server after --, as in abs shim time -- uvx mcp-server-time"
         )
-    return run(name, server, store, own_name, lambda message: _say(f"abs: shim {name}: {message}"))
+
+    def say(message: str) -> None:
+        _say(f"abs: shim {name}: {message}")
+
+    return run(name, server, store, own_name, redactor=lambda: _redactor(say), say=say)
+
+
+def _redactor(say: Callable[[str], None]) -> "Redactor":
+    from abs_replay.cli.redaction import configured_rules
+    from abs_replay.redact import Redactor
+
+    return Redactor(configured_rules(say), say)
 
 
 def _say(line: str) -> None:

@@ -7,20 +7,32 @@ to the one `apart`. There `talk` makes exchanges of it, which `places` keeps.
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from abs_replay.shim.apart import begin
 from abs_replay.shim.feed import Feed, Intake, Kind
 from abs_replay.shim.passing import Pump
 from abs_replay.shim.process import end_like, start
 
+if TYPE_CHECKING:
+    from abs_replay.redact import Redactor
+
 _PATIENCE_S: Final = 1.0  # for the end of the recording; clients give a server two seconds to end
 
 
 def run(
-    name: str, command: Sequence[str], store: Path | None, own_name: str | None, say: Callable[[str], None]
+    name: str,
+    command: Sequence[str],
+    store: Path | None,
+    own_name: str | None,
+    *,
+    redactor: Callable[[], "Redactor"],
+    say: Callable[[str], None],
 ) -> int:
-    """Run a server until it ends, and give its status. Where a signal ended it, so does it end us."""
+    """Run a server until it ends, and give its status. Where a signal ended it, so does it end us.
+
+    `redactor` is called in the process that records, where it writes a recording of its own.
+    """
     server = start(command)
 
     def record(reader: int) -> None:
@@ -30,7 +42,7 @@ def run(
 
         place = talk.Place(name, os.path.basename(command[0]))
         wanted = places.wanted(store, own_name, place, os.environ, Path.cwd())
-        recording.record(intake, server.pid, place, places.Keeper(wanted, say))
+        recording.record(intake, server.pid, place, places.Keeper(wanted, redactor, say))
 
     feed = Feed(begin(record, (server.stdin, server.stdout), say), say)
     server.hand_on_signals()

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from abs_replay.errors import AbsReplayError
 from abs_replay.exchange import Exchange, Recording, Upstream
+from abs_replay.redact import Redactor
 from abs_replay.running import CONTROL, TOKEN_HEADER, Running, running
 from abs_replay.shim.talk import Place
 
@@ -102,10 +103,13 @@ class _Line:
 
 
 class Keeper:
-    """Keeps exchanges of one run of a server, at whatever place there is."""
+    """Keeps exchanges of one run of a server, at whatever place there is.
 
-    def __init__(self, wanted: Wanted, say: Say) -> None:
-        self._wanted, self._say = wanted, say
+    `redactor` makes what takes the secrets out, for a recording of its own; a recorder has its own.
+    """
+
+    def __init__(self, wanted: Wanted, redactor: Callable[[], Redactor], say: Say) -> None:
+        self._wanted, self._redactor, self._say = wanted, redactor, say
         self._said: set[str] = set()
         self._waiting: deque[Exchange] = deque()
         self._weight = self._lost = 0
@@ -191,6 +195,7 @@ class Keeper:
                 upstreams=(wanted.upstream,),
             ),
             say=self._complain,
+            redactor=self._redactor(),
         )
 
     def _end_own(self) -> None:

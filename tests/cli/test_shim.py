@@ -200,6 +200,23 @@ def test_a_secret_is_not_in_the_recording_and_passes_all_the_same(store: Path) -
     assert key.encode() not in one.request.body.data + (one.response.body.data if one.response else b"")
 
 
+def test_under_abs_record_it_is_recorded_with_the_rest_without_being_told_where(store: Path) -> None:
+    program = [*ABS, "shim", "files", "--", *SERVER]
+    ended = subprocess.run(
+        [*ABS, "record", "--port", "0", "--llm", "openai", "--store", str(store), "--quiet", "--", *program],
+        input=request(1, n=1.50),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    (recording,) = Store(store).recordings()
+    (one,) = Store(store).exchanges(recording.recording.id)
+    assert (str(one.channel), one.outcome) == ("tool:files", Outcome.COMPLETE)
+    assert one.response is not None
+    assert one.response.body.data + b"\n" == ended.stdout
+
+
 def test_a_store_that_can_not_be_written_stops_nothing_and_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     status, out, err = run(tmp_path / "file" / "store.duckdb", request(1), *SERVER)

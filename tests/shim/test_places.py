@@ -13,6 +13,7 @@ import pytest
 from abs_replay.cli.recording_control import Control
 from abs_replay.exchange import Exchange, Recording, Request, Upstream
 from abs_replay.recorder import Recorder
+from abs_replay.redact import Redactor
 from abs_replay.running import CONTROL, Running, noted
 from abs_replay.shim.places import Keeper, Wanted, store_path
 from abs_replay.shim.talk import Place
@@ -61,7 +62,7 @@ def exchange(id_: str) -> Exchange:
 
 
 def keeper(store: Path, said: list[str], wanted: str | None = None, own_name: str | None = None) -> Keeper:
-    return Keeper(Wanted(store, wanted, own_name, Upstream(PLACE.channel, PLACE.url)), said.append)
+    return Keeper(Wanted(store, wanted, own_name, Upstream(PLACE.channel, PLACE.url)), Redactor, said.append)
 
 
 def kept(store: Path) -> dict[str, list[str]]:
@@ -88,15 +89,14 @@ def test_it_goes_over_to_what_there_is_and_nothing_is_lost(store: Path) -> None:
         own.rest()
     own.put(exchange("after"))
     own.close()
-    found = kept(store)
-    assert found.pop("chat") == ["during", "too"]
-    assert found == {"own": ["before"]} or sorted(found["own"]) == ["after"]
+    assert kept(store)["chat"] == ["during", "too"]
     opened = Store(store)
     owns = [each.recording for each in opened.recordings() if each.recording.name == "own"]
     assert sorted(one.id for each in owns for one in opened.exchanges(each.id)) == ["after", "before"]
     assert all(each.ended_at is not None for each in owns)
     assert [each.upstreams for each in owns] == [(Upstream(PLACE.channel, "stdio://npx/files"),)] * 2
-    assert said == []
+    # Two write to one store here, and who has to wait may say so.
+    assert [message for message in said if not message.startswith("not all is in the store yet")] == []
 
 
 def test_of_several_the_environment_chooses_by_id_or_name_and_none_else_will_do(store: Path) -> None:
