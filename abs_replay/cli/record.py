@@ -255,7 +255,9 @@ async def _listen(plan: Plan, log: Log) -> "tuple[int, Summary]":
             with noted(plan.store, _running(plan, listeners, token)):
                 show(plan.recording, plan.store, bool(plan.program), listeners, way, log)
                 warn_of(plan.host, log)
-                environment = variables(listeners, way) | _led_here(plan)
+                # To this one an `abs shim` of the program goes, of all recordings that run.
+                here = {"ABS_STORE": str(plan.store.absolute()), "ABS_RECORDING": plan.recording.id}
+                environment = variables(listeners, way) | here
                 status = await _run(plan.program, environment, stop, control, log)
     except BaseException:
         if recorder is not None:
@@ -270,11 +272,6 @@ def _running(plan: Plan, listeners: "Listeners", token: str) -> "Running":
     first = urlsplit(next(iter(listeners.values()), listeners.forward or ""))
     origin = f"{first.scheme}://{first.netloc}"
     return Running(plan.recording.id, plan.recording.name, os.getpid(), origin, token)
-
-
-def _led_here(plan: Plan) -> dict[str, str]:
-    """The variables that lead an `abs shim` of the program to this recording, of all that run."""
-    return {"ABS_STORE": str(plan.store.absolute()), "ABS_RECORDING": plan.recording.id}
 
 
 async def _run(
