@@ -4,9 +4,11 @@ Each request repeats its history, which grows to 100 turns. Three loads: one con
 200 side by side that begin alike and bear no id; agents with their models and tools, side by side. Each
 runs in a process of its own, which makes the exchanges while they are read: what that takes is not
 counted. `json.loads` of the same requests is the peer. Memory is the process's peak above what its imports
-take, and should be at most 4 times the largest conversation.
+take, and should be at most 4 times the largest conversation. It can not be less than the traces themselves,
+of all conversations: what these take is told beside it.
 """
 
+import gc
 import json
 import resource
 import subprocess
@@ -14,6 +16,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
 
 from abs_replay.assembly import assemble
 from abs_replay.exchange import Body, Channel, Chunk, Exchange, Request, Response, Role
@@ -154,37 +158,62 @@ class Counted:
 
 
 def measure(load: str, count: int) -> None:
-    """Assemble a load, and print what it came to: bytes, seconds, the peer's, traces, peak and largest."""
+    """Assemble a load, and print the bytes, seconds, the peer's, traces, peak, largest and result."""
     assemble(LOADS["one by one"](1))
     LARGEST[0] = 0
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_memory()
     counted = Counted()
     started = time.process_time()
     traces = assemble(counted.each(LOADS[load](count)))
     seconds = time.process_time() - started - counted.seconds - counted.peer
-    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
-    print(json.dumps([counted.bytes, seconds, counted.peer, len(traces), peak, LARGEST[0]]))
+    peak = peak_memory() - before
+    figures = counted.bytes, seconds, counted.peer, len(traces), peak, LARGEST[0], weight(traces)
+    print(json.dumps(figures))
 
 
-def child(load: str, count: int) -> tuple[int, float, float, int, int, int]:
+def peak_memory() -> int:
+    """Give the most bytes that this process had in memory so far.
+
+    Linux: `ru_maxrss` begins with that of the process that started this one, `VmHWM` does not (proc(5)).
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes, on macOS
+    lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+    return int(lines["VmHWM"].split()[0]) * 1024
+
+
+def weight(value: object) -> int:
+    """Give the bytes of everything that a value holds, each thing once."""
+    found: dict[int, object] = {}
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if id(one) not in found and not isinstance(one, type | Enum):
+            found[id(one)] = one
+            waiting += gc.get_referents(one)
+    return sum(map(sys.getsizeof, found.values()))
+
+
+def child(load: str, count: int) -> tuple[int, float, float, int, int, int, int]:
     command = [sys.executable, "-m", "benchmarks.assembling", load, str(count)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    size, seconds, peer, traces, peak, largest = json.loads(output)
-    return size, seconds, peer, traces, peak, largest
+    size, seconds, peer, traces, peak, largest, result = json.loads(output)
+    return size, seconds, peer, traces, peak, largest, result
 
 
 def run() -> None:
     for load in LOADS:
         rates = []
         for share in (4, 2, 1):
-            size, seconds, peer, traces, peak, largest = child(load, EXCHANGES // share)
+            size, seconds, peer, traces, peak, largest, result = child(load, EXCHANGES // share)
             rates.append(size / 1e6 / seconds)
-        ratio = peak / largest
         print(
             f"{load}: {size / 1e6:.0f} MB in {seconds:.1f} s of one core, {traces} traces, "
             f"{rates[-1]:.0f} MB/s (target at least 20), {seconds / peer:.1f} times json.loads alone; "
             f"at a quarter and at half of it {rates[0]:.0f} and {rates[1]:.0f} MB/s; "
-            f"peak {peak / 1e6:.0f} MB, {ratio:.1f} times the largest conversation (target at most 4)"
+            f"peak {peak / 1e6:.0f} MB, {peak / largest:.1f} times the largest conversation (target at most "
+            f"4), {peak / result:.1f} times the traces themselves, which take {result / 1e6:.0f} MB"
         )
 
 
