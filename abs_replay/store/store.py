@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Exchange, Recording
 from abs_replay.store import (
     gradings,
-    merging,
-    notes,
     opening,
     reading,
-    redacting,
-    removing,
     traces,
     writing,
 )
 from abs_replay.store.marks import Kept
-from abs_replay.store.merging import Merged
-from abs_replay.store.notes import Note
 from abs_replay.store.references import KINDS, is_place, resolve
 from abs_replay.store.rows import digest_of, exchange_row
-from abs_replay.store.spool import Spool
 from abs_replay.store.summaries import (
     IMPORTED,
     Derivation,
@@ -36,7 +28,7 @@ from abs_replay.store.summaries import (
     RecordingSummary,
     Whole,
 )
-from abs_replay.store.unfinished import left_open
+from abs_replay.store.upkeep import Upkeep
 from abs_replay.store.writing import Writer
 from abs_replay.trace import Trace
 from abs_replay.verdicts import Grading
@@ -45,25 +37,13 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-class Store:
+class Store(Upkeep):
     """One DuckDB file. `patience` is how many seconds a call waits while another process holds it.
 
     Every method raises `StoreError` in one line, `StoreLocked` when its patience ran out; a
     method that reads does so too where there is no store. `begun_again` has the recordings that were no
     longer in the file while they went on, since someone deleted it, with the exchanges they have left.
     """
-
-    def __init__(
-        self,
-        path: Path | str,
-        patience: float = 5.0,
-        say: Callable[[str], None] = opening.say_on_stderr,
-    ) -> None:
-        self.path, self._say = Path(path), say
-        self._patience = patience
-        self._spool = Spool(self.path)
-        self._begun: dict[str, Recording] = {}
-        self.begun_again: dict[str, int] = {}
 
     def begin(self, recording: Recording) -> None:
         """Add a recording, making folder and file where there are none."""
@@ -203,67 +183,6 @@ class Store:
             recording, id_ = known[resolve(ref, [(id_, None) for _, id_ in known], "trace", self.path)]
             return traces.traces(connection, recording, [id_])[0]
 
-    def annotate(self, found: Found, name: str | None, change: Note) -> None:
-        """Name, tag or note what `find` found; a recording's name and tags themselves change."""
-        with self._writing() as connection:
-            notes.annotate(connection, found, name, change)
-
-    def notes(self, kind: str, recording_id: str | None = None) -> dict[tuple[str | None, str], Note]:
-        """What was added to recordings, traces or exchanges, by recording and id."""
-        with self._reading() as connection:
-            return notes.notes(connection, kind, recording_id)
-
-    def remove(self, recordings: Sequence[str], gradings_: Sequence[str] = ()) -> None:
-        """Remove recordings with all they hold, and gradings, all or nothing."""
-        with self._writing() as connection:
-            removing.remove(connection, recordings, gradings_)
-
-    def gradings_of(self, recordings: Sequence[str]) -> tuple[str, ...]:
-        """The gradings that judged traces of these recordings."""
-        with self._reading() as connection:
-            return tuple(removing.gradings_of(connection, recordings))
-
-    def merge(self, other: Path) -> Merged:
-        """Take over what another store holds and this one does not, all or nothing."""
-        source = Store(other, self._patience, self._say)
-        with source._reading():  # it is there, and in the current format
-            pass
-        if source._spool.path.exists():
-            with source._writing():
-                pass
-        with self._writing() as connection:
-            with opening.attached(connection, other, self._patience) as name:
-                merged = merging.merge(connection, name)
-            writing.compress(connection)
-        return merged
-
-    def change(
-        self, exchange: Callable[[Exchange], Exchange], text: Callable[[str], str], keep: bool = True
-    ) -> redacting.Changed:
-        """Change every exchange and every text by these, a batch a transaction; without `keep`, only count."""
-        if not keep:
-            with self._reading() as connection:
-                return redacting.change(connection, exchange, text, keep)
-        with self._reading():  # there is a store
-            pass
-        with self._writing() as connection:
-            changed = redacting.change(connection, exchange, text, keep)
-            writing.compress(connection)
-            return changed
-
-    def compact(self) -> tuple[int, int]:
-        """Give back what deleted things take up, and leave nothing of them; gives the bytes before and after.
-
-        Not while a recorder runs: it would spool as long as this takes.
-        """
-        with self._reading():  # there is a store
-            pass
-        with self._writing():  # what is spooled comes along
-            pass
-        before = self.path.stat().st_size
-        opening.compact(self.path, self._patience)
-        return before, self.path.stat().st_size
-
     def save_grading(self, grading: Grading) -> None:
         """Keep a grading; its id must be new, since nothing is overwritten."""
         with self._writing() as connection:
@@ -297,20 +216,3 @@ class Store:
         named = dict(names)
         things = [(each.id, named[each.id] if each.kind == "recording" else None) for each in found]
         return found[resolve(ref, things, kind or " or ".join(KINDS), self.path)]
-
-    @contextmanager
-    def _reading(self) -> Iterator[DuckDBPyConnection]:
-        with opening.reading(self.path, self._patience, self._say) as connection:
-            rows = [*self._spool.rows(), *left_open(self.path)]
-            reading.show_spooled(connection, rows, self._spool.marks())
-            yield connection
-
-    @contextmanager
-    def _writing(self, patience: float | None = None, tidy: bool = True) -> Iterator[DuckDBPyConnection]:
-        patience = self._patience if patience is None else patience
-        with opening.writing(self.path, patience, tidy, self._say) as connection:
-            gone = [each for each in self._begun.values() if writing.insert_recording(connection, each)]
-            writing.fold(connection, self._spool)
-            writing.fold_left_open(connection, self.path)
-            self.begun_again |= {each.id: writing.count(connection, each.id) for each in gone}
-            yield connection
