@@ -44,7 +44,7 @@ def recognises(source: Source) -> bool:
 
 
 def _is_csv(head: str) -> bool:
-    columns = next(csv.reader([head.partition("\n")[0][:10_000]]), [])
+    columns = next(csv.reader(head[:10_000].splitlines()[:1]), [])
     known = {name.replace("_", "").lower() for name in columns}
     return {"id", "traceid", "type", "input", "output", "starttime"} <= known
 
