@@ -8,7 +8,7 @@ chunk tables (`[[end, at_ms], ..]`), tags and upstreams are JSON text: each colu
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from abs_replay.exchange import (
@@ -62,6 +62,7 @@ EXCHANGE_COLUMNS = {
     "websocket": "VARCHAR",  # NULL: the exchange became none
 }
 BODIES = ("request_body", "response_body")
+_SLICE = 3 << 18  # bytes, divisible by three so that base64 can go on
 
 RECORDING_COLUMNS = {
     "id": "VARCHAR",
@@ -194,11 +195,20 @@ def _headers(text: str) -> Headers:
 
 def exchange_line(row: Row) -> str:
     """A row as one line of JSON, bodies in base64."""
+    return b"".join(exchange_pieces(row)).decode()
+
+
+def exchange_pieces(row: Row) -> Iterator[bytes]:
+    """That line in pieces of 1 MiB at most, but for messages: to encode more keeps every thread waiting."""
     values = dict(zip(EXCHANGE_COLUMNS, row, strict=True))
-    for name in BODIES:
-        if values[name] is not None:
-            values[name] = base64.b64encode(values[name]).decode()
-    return json.dumps(values)
+    bodies = {name: body for name in BODIES if (body := values.pop(name)) is not None}
+    yield json.dumps(values)[:-1].encode()
+    for name, body in bodies.items():
+        yield f', "{name}": "'.encode()
+        for start in range(0, len(body), _SLICE):
+            yield base64.b64encode(body[start : start + _SLICE])
+        yield b'"'
+    yield b"}"
 
 
 def row_of_line(line: str | bytes) -> Row:

@@ -6,7 +6,7 @@ store for writing folds the spool in. The spool's own lock is taken after DuckDB
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
@@ -14,7 +14,10 @@ from pathlib import Path
 from abs_replay.errors import StoreError
 from abs_replay.store import marks
 from abs_replay.store.marks import Kept, MarkRow
-from abs_replay.store.rows import Row, exchange_line, exchange_row, row_of_line
+from abs_replay.store.rows import Row, exchange_pieces, exchange_row, row_of_line
+
+AT_ONCE = 16 << 20  # bytes of lines
+PIECE = 256 << 10
 
 
 class Spool:
@@ -25,40 +28,53 @@ class Spool:
 
     def append(self, recording_id: str, kept: Sequence[Kept]) -> None:
         """Keep exchanges and marks until the store takes them; raises `StoreError`, then nothing was kept."""
-        # The break stands before a line: one that a kill has torn does not swallow the next.
-        exchanges = [exchange_row(recording_id, each) for each in marks.exchanges_in(kept)]
-        lines = [*map(exchange_line, exchanges), *map(marks.line_of, marks.rows_in(recording_id, kept))]
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self._locked() as file:
-                _add(file, "".join(f"\n{line}" for line in lines).encode())
+                _add(file, _gathered(_pieces(recording_id, kept)))
         except OSError as error:
             raise StoreError(f"spool {self.path} can not be written: {error.strerror or error}") from error
 
     def rows(self) -> list[Row]:
         """What is spooled, each exchange as a row."""
-        return [row for line in self._lines() if (row := _row(line))]
+        return [row for rows, _ in self.batches() for row in rows]
 
     def marks(self) -> list[MarkRow]:
         """The marks that are spooled."""
-        return [row for line in self._lines() if (row := marks.row_of(line))]
+        return [row for _, marked in self.batches() for row in marked]
 
-    def _lines(self) -> list[bytes]:
+    def batches(self) -> Iterator[tuple[list[Row], list[MarkRow]]]:
+        """What is spooled, some megabytes of it at a time."""
+        rows, marked, size = list[Row](), list[MarkRow](), 0
+        for line in self._lines():
+            if row := _row(line):
+                rows.append(row)
+            elif mark := marks.row_of(line):
+                marked.append(mark)
+            size += len(line)
+            if size > AT_ONCE:
+                yield rows, marked
+                rows, marked, size = [], [], 0
+        if rows or marked:
+            yield rows, marked
+
+    def _lines(self) -> Iterator[bytes]:
         try:
-            return self.path.read_bytes().split(b"\n")
+            with self.path.open("rb") as file:
+                yield from (line.rstrip(b"\n") for line in file)
         except FileNotFoundError:
-            return []
+            return
         except OSError as error:
             raise StoreError(f"spool {self.path} can not be read: {error.strerror or error}") from error
 
     @contextmanager
-    def draining(self) -> Iterator[list[Row]]:
+    def draining(self) -> Iterator[Iterator[tuple[list[Row], list[MarkRow]]]]:
         """What is spooled; it is thrown away when the block ends well. Nobody appends meanwhile."""
         if not self.path.exists():
-            yield []
+            yield iter(())
             return
         with self._locked():
-            yield self.rows()
+            yield self.batches()
             self.path.unlink()
 
     @contextmanager
@@ -79,12 +95,33 @@ def _is_at(file: FileIO, path: Path) -> bool:
         return False
 
 
-def _add(file: FileIO, lines: bytes) -> None:
+def _pieces(recording_id: str, kept: Sequence[Kept]) -> Iterator[bytes]:
+    """The lines of exchanges and marks. The break stands before one: what a kill tore swallows no other."""
+    for exchange in marks.exchanges_in(kept):
+        yield b"\n"
+        yield from exchange_pieces(exchange_row(recording_id, exchange))
+    for mark in marks.rows_in(recording_id, kept):
+        yield f"\n{marks.line_of(mark)}".encode()
+
+
+def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same, in fewer and larger pieces."""
+    some = bytearray()
+    for piece in pieces:
+        some += piece
+        if len(some) > PIECE:
+            yield bytes(some)
+            some.clear()
+    yield bytes(some)
+
+
+def _add(file: FileIO, pieces: Iterable[bytes]) -> None:
     before = os.fstat(file.fileno()).st_size
     try:
-        rest = memoryview(lines)
-        while rest:
-            rest = rest[file.write(rest) :]
+        for piece in pieces:
+            rest = memoryview(piece)
+            while rest:
+                rest = rest[file.write(rest) :]
     except OSError:
         os.ftruncate(file.fileno(), before)
         raise

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from abs_replay.exchange import Body, Chunk, Exchange
-from abs_replay.store.rows import Row, exchange_line, exchange_of, exchange_row, row_of_line
+from abs_replay.store.rows import Row, exchange_of, exchange_pieces, exchange_row, row_of_line
 
 
 class Unfinished:
@@ -34,9 +34,11 @@ class Unfinished:
     def put(self, exchange: Exchange) -> None:
         """Keep an exchange as far as it came, in place of what was kept of it."""
         self._begin()
-        path, line = self._file(exchange.id), exchange_line(exchange_row(self._recording, exchange))
+        path, pieces = self._file(exchange.id), exchange_pieces(exchange_row(self._recording, exchange))
         aside = path.with_suffix(".new")
-        aside.write_bytes(line.encode() + b"\n")
+        with aside.open("wb") as file:
+            file.writelines(pieces)
+            file.write(b"\n")
         aside.replace(path)
 
     def grow(self, id_: str, at: int, more: Body, ended_ms: float | None) -> None:
