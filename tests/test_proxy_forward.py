@@ -269,3 +269,40 @@ def test_http2_is_spoken_with_clients_and_upstreams_that_speak_it(
             assert (await one.get(url)).http_version == "HTTP/1.1"
 
     asyncio.run(case())
+
+
+async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+    """A proxy that knows one way: whatever host is asked for is this machine."""
+    line, *fields = head.decode().split("\r\n")
+    port = line.split()[1].rpartition(":")[2]
+    assert line.startswith("CONNECT elsewhere.invalid:")
+    assert "proxy-authorization: Basic dTpw" in [field.replace("P", "p", 1) for field in fields]
+    there, back = await asyncio.open_connection("127.0.0.1", int(port))
+    writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+    back.write(await reader.readuntil(b"\r\n\r\n"))
+    writer.write(await there.read(1000))
+    back.close()
+
+
+def test_the_users_own_proxy_is_asked_for_what_it_is_there_for(
+    trusted: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def case() -> None:
+        async with upstream(echo) as url, upstream(tunnel) as further:
+            monkeypatch.setenv("http_proxy", further.replace("//", "//u:p@"))
+            elsewhere = f"http://elsewhere.invalid:{port_of(url)}"
+            declared = parse_upstream(Role.LLM, elsewhere)
+            async with (
+                forwarding(trusted, Routes(), declared) as proxy,
+                httpx.AsyncClient(trust_env=False) as direct,
+                client(proxy.base, trusted) as http,
+            ):
+                for answer in (
+                    await http.get(f"{elsewhere}/x"),
+                    await direct.get(f"{proxy.listeners[declared.channel]}/x"),
+                    await http.get(f"{url}/x"),
+                ):
+                    assert answer.text.startswith("GET /x HTTP/1.1\r\n")
+            assert {made().outcome for made in proxy.made} == {Outcome.COMPLETE}
+
+    asyncio.run(case())

@@ -102,9 +102,19 @@ def way_through(url: str | None, forwarding: "Forwarding | None", environ: Mappi
     variables["NODE_USE_ENV_PROXY"] = "1"
     named = [entry.strip() for entry in _not_proxied(environ).split(",") if entry.strip()]
     hiding = [entry for entry in named if _hides(entry, forwarding.routes)]
-    variables |= dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(e for e in named if e not in hiding))
+    if named:
+        left = ",".join(entry for entry in named if entry not in hiding)
+        variables |= {"NO_PROXY": left, "no_proxy": left}
     said = f"NO_PROXY names {', '.join(hiding)}: left out, for it would hide what is to be recorded"
     return Way(variables, (said,) if hiding else ())
+
+
+def unasked_proxies(environ: Mapping[str, str]) -> Iterator[str]:
+    """What is to be said of proxies in the environment that the recorder does not go through."""
+    for name in (*PROXY_VARIABLES, *map(str.lower, PROXY_VARIABLES)):
+        scheme, divided, _ = environ.get(name, "").partition("://")
+        if divided and scheme not in ("http", "https"):
+            yield f"{name} names a proxy of {scheme}, which is not asked: upstreams are connected to directly"
 
 
 def forwarding_for(routes: Routes) -> "Forwarding":

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from abs_replay.channels import environment, is_loopback, without_proxy
-from abs_replay.cli.forwarding import Way
+from abs_replay.cli.forwarding import Way, unasked_proxies
 from abs_replay.cli.listeners import exported, listed
 from abs_replay.cli.recording_log import Log
 from abs_replay.cli.saying import harmless
@@ -36,7 +36,7 @@ def show(
         lines.append(USE)
     urls = {str(channel): url for channel, url in listeners.items()}
     log.say("listening", "\n".join(lines), listeners=urls, forward=listeners.forward, environment=settings)
-    for warning in way.warnings:
+    for warning in (*way.warnings, *unasked_proxies(os.environ)):
         log.say("warning", f"warning: {warning}", message=warning)
 
 

@@ -23,6 +23,7 @@ from abs_replay.proxy.control import Control, ControlAddon, nothing_here
 from abs_replay.proxy.ending import outcome
 from abs_replay.proxy.engine import Engine
 from abs_replay.proxy.forward import Forward, is_forward
+from abs_replay.proxy.onward import Onward
 from abs_replay.proxy.tap import MAX_BODY, ChannelOf, Keep, Noted, Tap
 from abs_replay.routes import Routes
 
@@ -85,7 +86,7 @@ async def listening(
     modes = [_mode(upstream, host, number) for number, upstream in declared.items()]
     if forwarding is not None:
         modes.append(ProxyMode.parse(f"regular@{host}:{ports[-1]}"))
-    engine = _engine(keep, max_body, control, forwarding, _places(host, declared))
+    engine = _engine(keep, max_body, control, forwarding, _places(host, declared), frozenset(ports))
     watch(engine.tap.unfinished)
     try:
         await engine.listen(modes)
@@ -100,6 +101,7 @@ def _engine(
     control: Control,
     forwarding: Forwarding | None,
     places: Mapping[tuple[str, int], Upstream],
+    own: frozenset[int],
 ) -> Engine:
     forward = Forward(forwarding.routes if forwarding else Routes(), places)
     by_port = {port: upstream.channel for (_, port), upstream in places.items()}
@@ -111,7 +113,8 @@ def _engine(
 
     tap = Tap(keep, channel_of, max_body, own_host=forward.names_us)
     certificates = forwarding.authority.certificates() if forwarding else None
-    addons = (ControlAddon(control, forward.is_ours), forward)
+    onward = Onward(os.environ, own)
+    addons = (ControlAddon(control, forward.is_ours), forward, onward)
     return Engine(tap, addons, roots(os.environ), certificates)
 
 
