@@ -29,6 +29,7 @@ class Reading:
     _told: str | None = None
     _waiting: list[Input] = field(default_factory=list)
     _inputs: dict[str, Input] = field(default_factory=dict)
+    _unconfirmed: list[Input] = field(default_factory=list)
     _create: Event | None = None  # a client's, that no response answered yet
     _rounds: list[Response | Round] = field(default_factory=list)
     _responses: dict[str, Response] = field(default_factory=dict)
@@ -71,6 +72,7 @@ class Reading:
         item = obj(event.fields.get("item"))
         one = Input(item, event)
         self._waiting.append(one)
+        self._unconfirmed.append(one)
         if text(item.get("id")):
             self._inputs[item["id"]] = one
 
@@ -81,12 +83,12 @@ class Reading:
         """Take in what the server says it added: a client's item, or one that it made of speech."""
         item = obj(event.fields.get("item"))
         name = text(item.get("id")) or ""
-        known = self._inputs.get(name) or next(
-            (o for o in self._unconfirmed() if _is_same(o.fields, item)), None
-        )
+        sent = (one for one in self._unconfirmed if _is_same(one.fields, item))
+        known = self._inputs.get(name) or next(sent, None)
         if known:
-            known.confirmed = True
             self._inputs[name] = known
+            if known in self._unconfirmed:
+                self._unconfirmed.remove(known)
         elif responses_tools.kind(item) == "message" and item.get("role") in ("user", "system"):
             self._heard(name, item, event)
 
@@ -97,14 +99,9 @@ class Reading:
             self._heard(name, sound, event)
 
     def _heard(self, name: str, item: Mapping[str, Any], event: Event) -> None:
-        one = Input(item, event, confirmed=True)
+        one = Input(item, event)
         self._inputs[name] = one
         self._waiting.append(one)
-
-    def _unconfirmed(self) -> Iterator[Input]:
-        sent = [one for one in self._rounds if isinstance(one, Response)]
-        told = [one for response in sent for one in response.history if isinstance(one, Input)]
-        return (one for one in [*told, *self._waiting] if not one.confirmed)
 
     def transcribed(self, event: Event) -> None:
         one = self._inputs.get(text(event.fields.get("item_id")) or "")
@@ -131,7 +128,7 @@ class Reading:
 
     def _begin(self, name: str, event: Event) -> Response:
         create = obj(self._create.fields.get("response")) if self._create else {}
-        given = [Input(obj(item), self._create or event, True) for item in items(create.get("input"))]
+        given = [Input(obj(item), self._create or event) for item in items(create.get("input"))]
         history: list[Input | Message] = []
         if self._instructions and self._instructions.content != self._told:
             history.append(self._instructions)
@@ -158,9 +155,9 @@ class Reading:
     def truncated(self, event: Event) -> None:
         """Note how much of a spoken answer its user heard, at most."""
         name = text(event.fields.get("item_id")) or ""
-        for response in self._responses.values():
-            if name in response.outputs:
-                response.cut = (f"{count(event.fields.get('audio_end_ms'))} ms were heard",)
+        cut = next((one for one in reversed(self._responses.values()) if name in one.outputs), None)
+        if cut:
+            cut.cut = (f"{count(event.fields.get('audio_end_ms'))} ms were heard",)
 
     # -- failures -------------------------------------------------------------
 
@@ -173,6 +170,7 @@ class Reading:
         open_ = next((one for one in self._responses.values() if one.done is None), None)
         if refused:
             self._waiting = [one for one in self._waiting if one not in refused]
+            self._unconfirmed = [one for one in self._unconfirmed if one not in refused]
             self.remarks.append(f"an item was not added: {words}")
         elif open_:
             open_.error = words

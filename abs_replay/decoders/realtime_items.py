@@ -26,7 +26,6 @@ class Input:
 
     fields: Mapping[str, Any]
     event: Event
-    confirmed: bool = False
     heard: str = ""
 
     def message(self) -> Message | None:
