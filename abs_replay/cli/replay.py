@@ -1,7 +1,6 @@
 """`abs replay`: serve a cassette in place of agent, model and tools, by itself or around a command."""
 
 import gc
-import json
 import os
 import signal
 import threading
@@ -24,7 +23,7 @@ from abs_replay.exchange import Role
 if TYPE_CHECKING:
     from abs_replay.cassette import Cassette
     from abs_replay.exchange import Request
-    from abs_replay.player import Miss, Played, Player, Summary
+    from abs_replay.player import Miss, Played, Player
     from abs_replay.server import ReplayServer
     from abs_replay.spec.ignoring import Ignore
 
@@ -34,7 +33,6 @@ DEFAULT_PORT = 7070
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
 PLACEHOLDER = "replayed-by-abs"
 
-_UNUSED_SHOWN = 10
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -258,48 +256,12 @@ def _show(cassette: "Cassette", server: "ReplayServer", variables: Mapping[str, 
 
 def _end(player: "Player", status: int, options: Options) -> int:
     from abs_replay.child import exit_status
+    from abs_replay.cli.played import show, write_report
 
     summary = player.summary()
     if not options.quiet:
-        _show_summary(summary)
+        show(summary)
     if options.report is not None:
-        _write_report(options.report, player.cassette, summary)
+        write_report(options.report, player.cassette, summary)
     failed = summary.missed > 0 or (options.fail_unused and len(summary.unused) > 0)
     return exit_status(status, failed)
-
-
-def _write_report(path: Path, cassette: "Cassette", summary: "Summary") -> None:
-    """For `abs check --report` and for jobs: ids, since numbers move when a cassette is edited."""
-    from abs_replay.player.miss import explain
-
-    report = {
-        "cassette": cassette.recording.name,
-        "recording": cassette.recording.id,
-        "used": [exchange.id for exchange in summary.used],
-        "unused": [exchange.id for exchange in summary.unused],
-        "missed": summary.missed,
-        "misses": [
-            {
-                "reason": miss.reason,
-                "channel": str(miss.channel),
-                "message": explain(miss, cassette.exchanges),
-            }
-            for miss in summary.misses
-        ],
-    }
-    try:
-        path.write_text(f"{json.dumps(report, indent=2)}\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} can not be written: {error.strerror or error}") from None
-
-
-def _show_summary(summary: "Summary") -> None:
-    from abs_replay.reports.totals import plural
-
-    used, unused = len(summary.used), len(summary.unused)
-    say(f"{plural(used, 'exchange')} used, {unused} unused, {summary.missed} missed")
-    for exchange in summary.unused[:_UNUSED_SHOWN]:
-        asked = f"{exchange.request.method} {exchange.request.path}"
-        say(f"  unused: {asked} on {exchange.channel} (id {exchange.id})")
-    if unused > _UNUSED_SHOWN:
-        say(f"  and {unused - _UNUSED_SHOWN} more")

@@ -1,0 +1,51 @@
+"""What a replay came to, at its end: for people in lines, for jobs in a file."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from abs_replay.cli.saying import say
+from abs_replay.errors import UsageError
+
+if TYPE_CHECKING:
+    from abs_replay.cassette import Cassette
+    from abs_replay.player import Summary
+
+_UNUSED_SHOWN = 10
+
+
+def write_report(path: Path, cassette: "Cassette", summary: "Summary") -> None:
+    """For `abs check --report` and for jobs: ids, since numbers move when a cassette is edited."""
+    from abs_replay.player.miss import explain
+
+    report = {
+        "cassette": cassette.recording.name,
+        "recording": cassette.recording.id,
+        "used": [exchange.id for exchange in summary.used],
+        "unused": [exchange.id for exchange in summary.unused],
+        "missed": summary.missed,
+        "misses": [
+            {
+                "reason": miss.reason,
+                "channel": str(miss.channel),
+                "message": explain(miss, cassette.exchanges),
+            }
+            for miss in summary.misses
+        ],
+    }
+    try:
+        path.write_text(f"{json.dumps(report, indent=2)}\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} can not be written: {error.strerror or error}") from None
+
+
+def show(summary: "Summary") -> None:
+    from abs_replay.reports.totals import plural
+
+    used, unused = len(summary.used), len(summary.unused)
+    say(f"{plural(used, 'exchange')} used, {unused} unused, {summary.missed} missed")
+    for exchange in summary.unused[:_UNUSED_SHOWN]:
+        asked = f"{exchange.request.method} {exchange.request.path}"
+        say(f"  unused: {asked} on {exchange.channel} (id {exchange.id})")
+    if unused > _UNUSED_SHOWN:
+        say(f"  and {unused - _UNUSED_SHOWN} more")
