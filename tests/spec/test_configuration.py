@@ -6,6 +6,7 @@ import pytest
 
 from abs_replay.errors import SpecError, UsageError
 from abs_replay.spec.configuration import NAME, Configuration, find, load
+from abs_replay.spec.redaction import Redaction
 
 
 def test_without_a_file_the_configuration_is_empty(tmp_path: Path) -> None:
@@ -31,6 +32,16 @@ def test_where_conversations_bear_their_ids_is_read(tmp_path: Path) -> None:
     assert find(tmp_path).conversation == {"header": "x-chat", "body": "chat.id"}
 
 
+def test_what_is_to_be_redacted_is_read(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_text(
+        "redact:\n  builtin: false\n  headers: [x-a]\n  json: [$.a, 'b[*].c']\n  pii: [card, iban]\n"
+        "  patterns: [{ name: ours, pattern: 'C-[0-9]+' }]\n  hook: hooks:scrub\n"
+    )
+    assert find(tmp_path).redact == Redaction(
+        False, ("x-a",), ("$.a", "b[*].c"), (("ours", "C-[0-9]+"),), ("card", "iban"), "hooks:scrub"
+    )
+
+
 @pytest.mark.parametrize("text", ["", "# comment\n", "x-team: us\n", "judge: {}\ndefaults: { a: 1 }\n"])
 def test_a_file_may_leave_everything_out(tmp_path: Path, text: str) -> None:
     (tmp_path / NAME).write_text(text)
@@ -47,6 +58,21 @@ def test_a_file_may_leave_everything_out(tmp_path: Path, text: str) -> None:
         ("conversation: x\n", 1, "conversation"),
         ("conversation:\n  headers: x\n", 2, "conversation.headers"),
         ("conversation:\n  body: 1\n", 2, "conversation.body"),
+        ("redact: [x]\n", 1, "redact"),
+        ("redact: { header: [x] }\n", 1, "redact.header"),
+        ("redact:\n  builtin: maybe\n", 2, "redact.builtin"),
+        ("redact:\n  headers: x-a\n", 2, "redact.headers"),
+        ("redact:\n  headers:\n  - x-a\n  - 1\n", 4, "redact.headers[1]"),
+        ("redact:\n  pii: [mail]\n", 2, "redact.pii[0]"),
+        ("redact:\n  json:\n  - $.a\n  - a b\n", 4, "redact.json[1]"),
+        ("redact:\n  json: [$]\n", 2, "redact.json[0]"),
+        ("redact:\n  hook: nowhere\n", 2, "redact.hook"),
+        ("redact:\n  patterns: x\n", 2, "redact.patterns"),
+        ("redact:\n  patterns:\n  - name: a\n", 3, "redact.patterns[0]"),
+        ("redact:\n  patterns:\n  - name: auth\n    pattern: x\n", 3, "redact.patterns[0].name"),
+        ("redact:\n  patterns:\n  - name: ours\n    pattern: (\n", 4, "redact.patterns[0].pattern"),
+        ("redact:\n  patterns:\n  - name: ours\n    pattern: x*\n", 4, "redact.patterns[0].pattern"),
+        ("redact:\n  patterns:\n  - name: ours\n    pattern: 1\n", 4, "redact.patterns[0].pattern"),
         ("- a\n", 1, ""),
         ("agent: {}\n---\nagent: {}\n", 3, "document[1]"),
         ("agent: [\n", 2, ""),
