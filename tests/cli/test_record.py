@@ -263,3 +263,35 @@ def test_a_running_recording_is_noted_beside_its_store_until_it_ends(upstream: s
         process.send_signal(signal.SIGINT)
         assert process.wait(15) == 0
     assert running(store) == ()
+
+
+def test_with_nothing_declared_it_is_a_proxy_that_its_command_is_led_through(
+    upstream: str, store: Path, tmp_path: Path
+) -> None:
+    code = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1] + '/x').read().decode())"
+    ended = run(
+        *("--port", "0", "--store", str(store), "--", sys.executable, "-c", code, upstream),
+        env={"ABS_STATE": str(tmp_path / "state"), "NO_PROXY": "10.0.0.1,*", "ALL_PROXY": "socks5://h"},
+    )
+    assert (ended.returncode, ended.stdout) == (0, "begun\n"), ended.stderr
+    assert "every host           http://127.0.0.1:" in ended.stderr
+    assert "export NO_PROXY=10.0.0.1\n" in ended.stderr
+    assert "warning: NO_PROXY names *: left out, for it would hide what is to be recorded\n" in ended.stderr
+    assert "warning: ALL_PROXY names a proxy of socks5, which is not asked" in ended.stderr
+    seen = only(store)
+    assert (str(seen.channel), seen.request.target) == (f"tool:{upstream.removeprefix('http://')}", "/x")
+
+
+def test_hosts_belong_where_the_configuration_says(
+    upstream: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "abs.config.yaml").write_text("channels:\n  127.0.0.*: agent\n", encoding="utf-8")
+    code = "import sys, urllib.request as r; r.urlopen(sys.argv[1] + '/x').read()"
+    ended = run(
+        *("--quiet", "--port", "0", "--store", str(store), "--", sys.executable, "-c", code, upstream),
+        env={"ABS_STATE": str(tmp_path / "state"), "NO_PROXY": "127.0.0.0/8", "no_proxy": ""},
+    )
+    assert (ended.returncode, str(only(store).channel)) == (0, "agent"), ended.stderr
+    (tmp_path / "abs.config.yaml").write_text("channels:\n  127.0.0.*: robot\n", encoding="utf-8")
+    assert "abs.config.yaml: channels: --route '127.0.0.*=robot': expected HOST_PATTERN" in run().stderr
