@@ -22,7 +22,7 @@ from abs_replay.proxy.authority import Authority, roots
 from abs_replay.proxy.control import Control, ControlAddon, nothing_here
 from abs_replay.proxy.ending import outcome
 from abs_replay.proxy.engine import Engine
-from abs_replay.proxy.forward import Forward, is_forward
+from abs_replay.proxy.forward import Forward, is_forward, is_ours
 from abs_replay.proxy.onward import Onward
 from abs_replay.proxy.tap import MAX_BODY, ChannelOf, Keep, Noted, Tap
 from abs_replay.routes import Routes
@@ -31,10 +31,12 @@ __all__ = [
     "MAX_BODY",
     "ChannelOf",
     "Control",
+    "ControlAddon",
     "Forwarding",
     "Keep",
     "Listeners",
     "Tap",
+    "is_ours",
     "listening",
     "nothing_here",
     "outcome",

@@ -25,7 +25,7 @@ class ControlAddon:
     """The mitmproxy addon that answers control requests; it goes before the tap, which leaves them out."""
 
     def __init__(self, control: Control, is_ours: IsOurs) -> None:
-        self._control, self._is_ours = control, is_ours
+        self.control, self._is_ours = control, is_ours
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         if flow.request.data.path.startswith(CONTROL.encode()) and self._is_ours(flow):
@@ -39,7 +39,7 @@ class ControlAddon:
         path = request.data.path.decode("latin-1").removeprefix(CONTROL)
         headers = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in request.headers.fields)
         try:
-            status, body = self._control(request.method, path, headers, request.raw_content or b"")
+            status, body = self.control(request.method, path, headers, request.raw_content or b"")
         except Exception as fault:  # raised into mitmproxy, it would send the request to the upstream
             status, body = 500, json.dumps({"error": f"the recorder failed: {fault!r}"}).encode()
         return http.Response.make(status, body, {"content-type": "application/json"})

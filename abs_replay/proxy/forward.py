@@ -22,6 +22,11 @@ def is_forward(flow: http.HTTPFlow) -> bool:
     return isinstance(flow.client_conn.proxy_mode, RegularMode)
 
 
+def is_ours(flow: http.HTTPFlow) -> bool:
+    """Whether a flow is meant for the listener that it came to, or that listener has one meaning alone."""
+    return not is_forward(flow) or flow.request.port == flow.client_conn.sockname[1]
+
+
 class Forward:
     """The mitmproxy addon that goes before the tap: it says where flows of the forward listener belong.
 
@@ -40,10 +45,7 @@ class Forward:
 
     def is_ours(self, flow: http.HTTPFlow) -> bool:
         """Whether a flow is meant for a listener of ours, by whatever name its client knows this machine."""
-        if not is_forward(flow):
-            return True
-        place = flow.request.host, flow.request.port
-        return place[1] == flow.client_conn.sockname[1] or place in self._reverse
+        return is_ours(flow) or (flow.request.host, flow.request.port) in self._reverse
 
     def names_us(self, flow: http.HTTPFlow) -> bool:
         """Whether the Host header names a listener of ours, so that the upstream is to get its own."""

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from abs_replay.exchange import Outcome
+from abs_replay.running import running
 from abs_replay.store import Store
 
 pytestmark = pytest.mark.processes
@@ -127,3 +128,18 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_flows(tmp_path: Path, opt
     assert ended.returncode == 1
     assert ended.stderr.startswith(said.format(folder=tmp_path))
     assert (ended.stderr.count("\n"), ended.stdout) == (1, "")
+
+
+def test_hosts_are_routed_and_marks_are_taken_as_by_abs_record(tmp_path: Path, upstream: str) -> None:
+    store = tmp_path / "store.duckdb"
+    with (
+        mitmdump(tmp_path, "--set", "abs_routes=127.0.0.*=llm:Mine") as port,
+        httpx.Client(proxy=f"http://127.0.0.1:{port}") as client,
+    ):
+        client.get(f"{upstream}/chat")
+        assert httpx.post(f"http://127.0.0.1:{port}/__abs__/mark", json={"name": "second"}).status_code < 300
+        (noted,) = running(store)
+        assert noted.url == f"http://127.0.0.1:{port}"
+    assert running(store) == ()
+    (seen,) = Store(store).exchanges()
+    assert str(seen.channel) == "llm:Mine"
