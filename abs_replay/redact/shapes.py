@@ -146,6 +146,7 @@ def _by_find() -> dict[bytes, tuple[tuple[bytes, ...], tuple[Shape, ...]]]:
 
 
 BY_FIND = _by_find()
+OFTEN = 64  # finds in a slice, from which on it is quicker to search for each mark
 LONGEST_MARK = max(len(mark) for shape in SHAPES for mark in shape.marks)
 
 
@@ -168,10 +169,11 @@ def _ends(data: bytes, find: bytes, marks: tuple[bytes, ...]) -> Iterator[int]:
 
 
 def _ends_in_slices(data: bytes, find: bytes, marks: tuple[bytes, ...]) -> Iterator[int]:
-    """The same for large data, with one search a slice: of random bytes each two hundredth is found."""
+    """The same for large data. Of random bytes each two hundredth is found: then marks are sought first."""
     for start, stop in spans(data, LONGEST_MARK):
         piece = data[max(0, start - LONGEST_MARK) : stop]
-        if any(mark in piece for mark in marks):
+        often = piece.count(find)
+        if often and (often < OFTEN or any(mark in piece for mark in marks)):
             for at in places(piece, find):
                 end = max(0, start - LONGEST_MARK) + at + len(find)
                 if start < end <= start + SLICE and data.endswith(marks, 0, end):

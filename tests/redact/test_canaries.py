@@ -1,9 +1,11 @@
 """Secrets sent in every place through a real `abs record` are in no byte of what it leaves behind."""
 
+import base64
 import contextlib
 import http.client
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -173,13 +175,16 @@ def files(folder: Path) -> bytes:
 
 
 def read_out(exchange: Exchange) -> bytes:
-    """All of an exchange, its bodies unpacked."""
+    """All of an exchange: bodies unpacked, escapes undone, and what deltas and messages say, joined."""
     parts = [repr(exchange).encode()]
     for message in (exchange.request, exchange.response):
         if message is not None:
             parts.append(unpack(header(message.headers, "content-encoding") or "", message.body.data).data)
+            parts += [base64.b64decode(inner) for inner in re.findall(rb'"bytes": "([^"]*)"', parts[-1])]
     messages: Sequence[Message] = exchange.websocket.messages if exchange.websocket else ()
-    return b"\n".join([*parts, *(message.data for message in messages)])
+    data = b"\n".join([*parts, *(message.data for message in messages)])
+    said = b"".join(re.findall(rb'"(?:content|delta|text|partial_json)": "((?:[^"\\]|\\.)*)"', data))
+    return b"\n".join([data, said, data.replace(rb"\u002d", b"-")])
 
 
 def deltas_of(data: bytes) -> str:
