@@ -10,17 +10,18 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Protocol, runtime_checkable
 
+from abs_replay.batches import Batch, Made, size, weight_of
 from abs_replay.errors import StoreError, StoreLocked
 from abs_replay.exchange import Exchange, Mark, Outcome, Recording, header
 from abs_replay.redact import Redactor
 from abs_replay.snapshots import Open, Snapshots
-from abs_replay.store import Kept, Spool, Store, Unfinished, exchanges_in
+from abs_replay.store import Kept, Spool, Store, Unfinished, Writer, exchanges_in
 
 BATCH_S = 0.05  # what comes within this time becomes one transaction; readers try every 20 ms
 BATCH_SIZE = 500
@@ -37,15 +38,6 @@ AT_LAST_S = 3.0  # how long it is tried at the end
 
 STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 
-type Made = Kept | Callable[[], Exchange]
-
-
-@runtime_checkable
-class Weighed(Protocol):
-    """Knows how many bytes it holds."""
-
-    def weight(self) -> int: ...
-
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -59,7 +51,7 @@ class Summary:
     spooled: int = 0
     marks: int = 0
 
-    def plus(self, kept: Sequence[Kept], spooled: bool) -> "Summary":
+    def plus(self, kept: Sequence[Kept]) -> "Summary":
         exchanges = exchanges_in(kept)
         return replace(
             self,
@@ -67,7 +59,6 @@ class Summary:
             streams=self.streams + sum(map(is_stream, exchanges)),
             bytes=self.bytes + sum(map(size, exchanges)),
             errors=self.errors + sum(map(is_error, exchanges)),
-            spooled=self.spooled + spooled * len(exchanges),
             marks=self.marks + len(kept) - len(exchanges),
         )
 
@@ -84,23 +75,8 @@ def is_error(exchange: Exchange) -> bool:
     return exchange.response is None or exchange.response.status >= 400 or not whole
 
 
-def size(exchange: Exchange) -> int:
-    """The bytes of both bodies, as they were on the wire, and of the messages of a WebSocket."""
-    bodies = [exchange.request.body, *([exchange.response.body] if exchange.response else [])]
-    said = exchange.websocket.messages if exchange.websocket else ()
-    return sum(len(each.data) if each.size is None else each.size for each in (*bodies, *said))
-
-
 def say_on_stderr(message: str) -> None:
     print(f"abs: {message}", file=sys.stderr, flush=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """What is to be kept at once, and how many bytes of memory it was put with."""
-
-    kept: Sequence[Kept]
-    weight: int
 
 
 class Recorder:
@@ -140,7 +116,7 @@ class Recorder:
 
     def put(self, made: Made) -> None:
         """Queue an exchange, or a function that makes one; it is called in the writer thread."""
-        weight = _weight(made)
+        weight = weight_of(made)
         with self._holding:
             if self._held and self._held + weight > self._memory:
                 self._refused += 1
@@ -225,33 +201,59 @@ class Recorder:
             return None
 
     def _flush(self, patience: float) -> None:
-        """Write what waits: into the store, else into the spool, else let it wait on."""
+        """Write what waits: into the store, else into the spool, else let it wait on.
+
+        First into the spool, from which it comes into the store: to open that takes longer than may be
+        waited for, on a busy machine.
+        """
+        before = self.summary.exchanges
+        with suppress(StoreError):
+            self._into_spool()
+        spooled = self.summary.exchanges - before
         try:
             with self._store.writing(patience) as writer:
                 self._miss_what_is_gone()
-                until = time.monotonic() + OPEN_S
-                while self._waiting:
-                    writer.append(self._id, self._waiting[0].kept)
-                    self._kept()
-                    if (left := until - time.monotonic()) > 0 and not (self._waiting or self._closing):
-                        self._gather(min(LINGER_S, left, self._snapshots.patience()))
-                        self._turn()
+                self._write_while_open(writer, time.monotonic() + OPEN_S)
         except StoreLocked:
-            self._flush_into_spool()
+            self._flush_into_spool(spooled)
         except Exception as error:  # whatever it is, the thread goes on
             self._complain(str(error) if isinstance(error, StoreError) else repr(error))
-            self._flush_into_spool()
+            self._flush_into_spool(spooled)
         else:
             self._said.clear()
 
-    def _flush_into_spool(self) -> None:
-        try:
+    def _write_while_open(self, writer: Writer, until: float) -> None:
+        """Write what waits, and what comes until the store lay idle for a while, or was open for long."""
+        idle_until = min(until, time.monotonic() + LINGER_S)
+        while self._waiting or time.monotonic() < idle_until:
             while self._waiting:
-                self._spool.append(self._id, self._waiting[0].kept)
-                self._kept(spooled=True)
+                writer.append(self._id, self._waiting[0].kept)
+                self._kept()
+                idle_until = min(until, time.monotonic() + LINGER_S)
+            if self._closing:
+                return
+            left = max(0.0, idle_until - time.monotonic())
+            self._gather(min(left, self._snapshots.patience()))
+            self._turn()
+            if time.monotonic() >= until:
+                return
+
+    def _flush_into_spool(self, before: int) -> None:
+        """What the store does not take now; so many exchanges are in the spool already."""
+        self.summary = replace(self.summary, spooled=self.summary.spooled + before)
+        count = self.summary.exchanges
+        try:
+            self._into_spool()
         except Exception as error:
             self._again = time.monotonic() + AGAIN_S
             self._complain(f"{error}; what is recorded waits in memory")
+        more = self.summary.exchanges - count
+        self.summary = replace(self.summary, spooled=self.summary.spooled + more)
+
+    def _into_spool(self) -> None:
+        while self._waiting:
+            self._spool.append(self._id, self._waiting[0].kept)
+            self._kept()
 
     def _flush_at_last(self) -> None:
         until = time.monotonic() + AT_LAST_S
@@ -263,12 +265,12 @@ class Recorder:
                 return
             time.sleep(AGAIN_S / 10 if self._waiting else 0)
 
-    def _kept(self, spooled: bool = False) -> None:
+    def _kept(self) -> None:
         """The first that waited is on disk."""
         batch = self._waiting.popleft()
         with self._holding:
             self._held -= batch.weight
-        self.summary = self.summary.plus(batch.kept, spooled)
+        self.summary = self.summary.plus(batch.kept)
         exchanges = exchanges_in(batch.kept)
         self._snapshots.ended(exchange.id for exchange in exchanges)
         for exchange in exchanges if self._on_kept else ():
@@ -291,10 +293,3 @@ class Recorder:
         if message not in self._said:
             self._said.add(message)
             self._say(message)
-
-
-def _weight(made: Made) -> int:
-    """The bytes that something holds while it waits."""
-    if isinstance(made, Weighed):
-        return made.weight()
-    return size(made) if isinstance(made, Exchange) else 0

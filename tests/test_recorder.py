@@ -59,6 +59,11 @@ def within(seconds: float, reached: object) -> bool:
     return False
 
 
+def in_store(case: Case) -> bool:
+    """Whether what was spooled first is in the store now."""
+    return case.path.is_file() and not Spool(case.path).path.exists()
+
+
 def test_an_exchange_is_in_the_store_while_the_recording_goes_on(case: Case) -> None:
     case.recorder.put(exchange(1))
     assert within(3.0, lambda: case.kept() == ["exchange-1"])
@@ -101,6 +106,7 @@ def test_what_can_not_wait_for_another_process_is_spooled_and_later_folded_in(ca
         began = time.monotonic()
         case.recorder.put(exchange(1))
         assert within(5.0, lambda: Spool(case.path).rows())
+        assert within(5.0, lambda: case.recorder.summary.spooled == 1)
         assert time.monotonic() - began < 1.0  # 0.25 s on an idle machine
     case.recorder.put(exchange(2))
     summary = case.recorder.close()
@@ -182,7 +188,7 @@ def test_what_can_be_written_nowhere_waits_in_memory_and_is_kept_later(case: Cas
         assert within(5.0, lambda: case.said)
         case.recorder.put(exchange(2))
         time.sleep(0.2)
-    assert within(5.0, lambda: case.recorder.summary.exchanges == 2)
+    assert within(5.0, lambda: case.recorder.summary.exchanges == 2 and in_store(case))
     assert case.kept() == ["exchange-1", "exchange-2"]
     summary = case.recorder.close()
     assert (summary.exchanges, summary.lost) == (2, 0)
@@ -225,7 +231,7 @@ def test_one_that_is_larger_than_the_bound_is_kept_all_the_same(tmp_path: Path) 
 def test_what_was_in_a_store_that_was_deleted_is_counted_as_lost_and_said(case: Case, pause: float) -> None:
     for number in (1, 2):
         case.recorder.put(exchange(number))
-    assert within(3.0, lambda: case.recorder.summary.exchanges == 2)
+    assert within(3.0, lambda: case.recorder.summary.exchanges == 2 and in_store(case))
     time.sleep(pause)
     case.path.unlink()
     case.recorder.put(exchange(3))
