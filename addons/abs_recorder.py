@@ -110,7 +110,7 @@ class AbsRecorder:
 
     def _note(self, store: Path, recording: Recording, token: str) -> None:
         """Let others on this machine find the recorder, if it listens where they can reach it."""
-        server = ctx.master.addons.get("proxyserver")
+        server = ctx.master.addons.get("proxyserver")  # type: ignore[no-untyped-call]
         for host, port, *_ in server.listen_addrs() if server else ():
             running = Running(recording.id, recording.name, os.getpid(), local_url(host, port), token)
             self._noted.enter_context(noted(store, running))

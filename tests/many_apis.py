@@ -15,6 +15,7 @@ from hypercorn.config import Config
 from mcp.server import MCPServer
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
 
 demo = MCPServer("demo", log_level="CRITICAL")
 
@@ -39,7 +40,6 @@ def _events(*events: dict[str, Any], named: bool = False, end: str = "") -> Resp
     return StreamingResponse(stream(), media_type="text/event-stream")
 
 
-@demo.custom_route("/v1/chat/completions", ["POST"])
 async def openai(request: Request) -> Response:
     chunk = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     deltas: tuple[dict[str, Any], ...] = (
@@ -49,7 +49,6 @@ async def openai(request: Request) -> Response:
     return _events(*({**chunk, "choices": [{"index": 0, **each}]} for each in deltas), end="data: [DONE]\n\n")
 
 
-@demo.custom_route("/v1/messages", ["POST"])
 async def anthropic(request: Request) -> Response:
     usage = {"input_tokens": 1, "output_tokens": 1}
     message = {
@@ -72,7 +71,6 @@ async def anthropic(request: Request) -> Response:
     )
 
 
-@demo.custom_route("/{version}/models/{call}", ["POST"])
 async def gemini(request: Request) -> Response:
     answers = [
         {"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}}]} for text in ("Hel", "lo")
@@ -82,10 +80,17 @@ async def gemini(request: Request) -> Response:
     return JSONResponse({"candidates": [{"content": {"role": "model", "parts": [{"text": "Hello"}]}}]})
 
 
-@demo.custom_route("/plain/{name}", ["GET", "POST"])
 async def plain(request: Request) -> Response:
     await request.body()
     return PlainTextResponse("Hello")
+
+
+ROUTES = (
+    Route("/v1/chat/completions", openai, methods=["POST"]),
+    Route("/v1/messages", anthropic, methods=["POST"]),
+    Route("/{version}/models/{call}", gemini, methods=["POST"]),
+    Route("/plain/{name}", plain, methods=["GET", "POST"]),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,7 @@ def serving_apis(certificate: Path) -> Iterator[Apis]:
         await asyncio.to_thread(ended.wait)
 
     app: Any = demo.streamable_http_app()
+    app.router.routes.extend(ROUTES)
     thread = threading.Thread(target=lambda: asyncio.run(serve(app, config, shutdown_trigger=until_ended)))
     thread.start()
     try:
