@@ -8,9 +8,9 @@ import string
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from urllib.parse import quote
 
-import brotli
 from backports import zstd
 
 from abs_replay.redact.frames import written
@@ -141,12 +141,12 @@ def in_bodies(s: Secrets) -> Iterator[Case]:
     secret = s.word(64)
     pem = f"-----BEGIN PRIVATE KEY-----\n{secret}\n-----END PRIVATE KEY-----\n"
     yield Case("json-pem", (secret,), headers=JSON, body=json.dumps({"pem": pem}).encode())
-    form = {"content-type": "application/x-www-form-urlencoded"}
+    fields = {"content-type": "application/x-www-form-urlencoded"}
     secret = s.word(6)
-    yield Case("form", (secret,), headers=form, body=f"user=me&password={secret}".encode())
+    yield Case("form", (secret,), headers=fields, body=f"user=me&password={secret}".encode())
     secret = s.word(more="+/=")
     yield Case(
-        "form-encoded", (secret,), headers=form, body=f"client_secret={quote(secret, safe='')}&a=b".encode()
+        "form-encoded", (secret,), headers=fields, body=f"client_secret={quote(secret, safe='')}&a=b".encode()
     )
     parts = {"content-type": "multipart/form-data; boundary=x1"}
     secret = s.word(6)
@@ -199,7 +199,12 @@ def in_streams(s: Secrets) -> Iterator[Case]:
 
 
 def compressed(s: Secrets) -> Iterator[Case]:
-    packers = {"gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress, "zstd": zstd.compress}
+    packers = {
+        "gzip": gzip.compress,
+        "deflate": zlib.compress,
+        "br": import_module("brotli").compress,
+        "zstd": zstd.compress,
+    }
     for coding, pack in packers.items():
         secret = s.key()
         wire = pack(json.dumps({"text": f"it is {secret}"}).encode())
