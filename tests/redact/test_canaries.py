@@ -171,7 +171,11 @@ def left_in(data: bytes) -> list[str]:
 
 
 def files(folder: Path) -> bytes:
-    return b"\n".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    found = []
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError, IsADirectoryError):  # the recorder takes files away
+            found.append(path.read_bytes())
+    return b"\n".join(found)
 
 
 def read_out(exchange: Exchange) -> bytes:
