@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 from abs_replay.alignment.compatibility import category
 from abs_replay.alignment.dropping import NO_JUDGE, Place, aligned_turns
+from abs_replay.alignment.planning import plan_of
 from abs_replay.alignment.seen import Kinds, Seen
-from abs_replay.alignment.turns import TraceTurns, plan_of
+from abs_replay.alignment.turns import TraceTurns
 from abs_replay.judgement import Answer, Question
 from abs_replay.spec.session import Behavior, Session
 from abs_replay.trace import Step, Trace, Visibility

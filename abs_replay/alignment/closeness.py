@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from abs_replay.alignment.compatibility import bits, is_execution
-from abs_replay.alignment.turns import Plan, TraceTurn
+from abs_replay.alignment.planning import Plan
+from abs_replay.alignment.turns import TraceTurn
 from abs_replay.predicates import arguments_of, misfit, shown, structured, unlike
 from abs_replay.spec.session import UNSET, Behavior
 from abs_replay.trace import Step

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from abs_replay.alignment.closeness import nearest
-from abs_replay.alignment.turns import CallIds, Plan, TraceTurn, TraceTurns, TurnResult, align_turn
+from abs_replay.alignment.planning import Plan
+from abs_replay.alignment.turns import CallIds, TraceTurn, TraceTurns, TurnResult, align_turn
 from abs_replay.exact_json import equal
 from abs_replay.judgement import Question
 from abs_replay.spec.session import UNSET, Behavior

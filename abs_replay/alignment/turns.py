@@ -1,8 +1,8 @@
 """One turn of a session against one turn of a trace (SEMANTICS A8, A9, A12)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, reduce
+from functools import reduce
 from operator import or_
 
 from abs_replay.alignment.best import Positions, Row, best_alignment
@@ -14,76 +14,14 @@ from abs_replay.alignment.compatibility import (
     is_call,
     is_execution,
     is_tool_response,
-    names_of,
 )
-from abs_replay.alignment.groups import parallel_blocks, unordered_blocks
+from abs_replay.alignment.groups import parallel_blocks
+from abs_replay.alignment.planning import Plan
 from abs_replay.judgement import Answer
-from abs_replay.spec.session import Behavior, Session
 from abs_replay.trace import Step
 
 type Found = Mapping[int, int]  # behavior -> the position in its turn that it took
 type CallIds = frozenset[str | None]  # of calls that were matched; None is a call without an id
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What the session says before any trace is seen.
-
-    `blocks` numbers unordered blocks; `answering` holds the tool responses that have a call of
-    their target before them, and so must answer one that was matched (A12). `requires` has the
-    behavior that another requires; where a user's does, the turns `hang_together`.
-    """
-
-    behaviors: Sequence[Behavior]
-    blocks: Mapping[int, int]
-    answering: frozenset[int]
-    requires: Mapping[int, int]
-    hang_together: bool
-
-
-def plan_of(session: Session) -> Plan:
-    """Give a session's plan, worked out once for the traces that follow each other."""
-    return _planned(_Itself(session))
-
-
-class _Itself:
-    """A session as a key: equal to itself alone. It can not be hashed, having mappings."""
-
-    __slots__ = ("session",)
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-
-    def __hash__(self) -> int:
-        return id(self.session)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Itself) and self.session is other.session
-
-
-@lru_cache(maxsize=8)
-def _planned(key: _Itself) -> Plan:
-    behaviors, aliases = key.session.behaviors, key.session.aliases
-    ids = {behavior.id: index for index, behavior in enumerate(behaviors) if behavior.id}
-    requires = {index: ids[one.requires] for index, one in enumerate(behaviors) if one.requires is not None}
-    return Plan(
-        behaviors,
-        unordered_blocks(behaviors),
-        frozenset(_answering(behaviors, aliases)),
-        requires,
-        any(behaviors[index].actor == "user" for index in requires),
-    )
-
-
-def _answering(behaviors: Sequence[Behavior], aliases: Aliases) -> Iterator[int]:
-    called: set[str | None] = set()
-    for index, behavior in enumerate(behaviors):
-        target = behavior.target
-        names = () if target is None else names_of(target, aliases)
-        if is_execution(behavior):
-            called.update(names or (None,))
-        elif is_tool_response(behavior) and (called & {None, *names} if names else called):
-            yield index
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,8 +161,10 @@ def test_the_traces_of_what_is_imported_are_listed_at_once(abs_: Abs) -> None:
     assert abs_("show", "last", "--trace")[2] == ""
 
 
-def test_traces_that_can_not_be_derived_keep_no_import_from_its_end(abs_: Abs, tmp_path: Path) -> None:
+def test_under_a_configuration_that_can_not_be_used_nothing_is_imported(abs_: Abs, tmp_path: Path) -> None:
+    """It says what is a secret here, too."""
     (tmp_path / "abs.config.yaml").write_text("conversation: 7\n")
-    assert abs_("import", ORDER)[0] == 0
+    status, _, errors = abs_("import", ORDER)
+    assert (status, "conversation: must be a mapping" in errors) == (2, True)
     (tmp_path / "abs.config.yaml").unlink()
-    assert "were not derived yet" in abs_("ls", "traces")[2]
+    assert abs_("ls", "traces")[0] == 2  # there is no store yet
