@@ -10,7 +10,8 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -20,7 +21,7 @@ from abs_replay.batches import Batch, Made, size, weight_of
 from abs_replay.errors import StoreError, StoreLocked
 from abs_replay.exchange import Exchange, Mark, Outcome, Recording, header
 from abs_replay.redact import Redactor
-from abs_replay.snapshots import Open, Snapshots
+from abs_replay.snapshots import EVERY_S, Open, Snapshots
 from abs_replay.store import Kept, Spool, Store, Unfinished, Writer, exchanges_in
 
 BATCH_S = 0.05  # what comes within this time becomes one transaction; readers try every 20 ms
@@ -29,6 +30,7 @@ OPEN_S = 1.0  # at most; then readers get in for the time of a batch
 LINGER_S = 0.2  # the file stays open for more: opening it costs 60 ms of processor time
 LOCK_S = 0.15  # then the spool
 BATCH_BYTES = 8 << 20
+WHILE_OPENING_S = 0.02
 SWITCH_S = (
     0.001  # how long this thread keeps Python from the loop that carries the traffic; 5 ms is Python's own
 )
@@ -105,7 +107,9 @@ class Recorder:
         )
         self._queue: SimpleQueue[tuple[Made, int] | None] = SimpleQueue()
         self._waiting: deque[Batch] = deque()
+        self._opener = ThreadPoolExecutor(1, "abs-recorder-store")
         self._again = 0.0  # not before that is it tried again, while nothing can be written
+        self._fold_at = 0.0
         self._memory, self._held, self._refused = memory, 0, 0
         self._holding = Lock()
         self._closing = False
@@ -134,6 +138,7 @@ class Recorder:
         """Write what is queued, note the end, and say what the recording came to."""
         self._queue.put(None)
         self._thread.join()
+        self._opener.shutdown()
         self._snapshots.close()
         if withheld := self._redactor.withheld:
             self._lose(withheld, "a rule of `redact:` failed; they are kept without their content")
@@ -151,15 +156,17 @@ class Recorder:
     def _write(self) -> None:
         sys.setswitchinterval(SWITCH_S)
         while not self._closing:
-            self._gather(self._patience())
+            self._gather(max(0.0, min(self._patience(), self._snapshots.patience())))
             self._turn()
-            if self._waiting and time.monotonic() >= self._again:
+            if self._patience() <= 0.0:
                 self._flush(LOCK_S)
         self._flush_at_last()
 
     def _patience(self) -> float:
-        patience = self._snapshots.patience()
-        return min(patience, max(0.0, self._again - time.monotonic())) if self._waiting else patience
+        """Seconds until there is something to write; what is in the spool alone has time."""
+        if self._waiting:
+            return self._again - time.monotonic()
+        return self._fold_at - time.monotonic() if self._spool.path.exists() else EVERY_S
 
     def _turn(self) -> None:
         """Do what is to be done now and then."""
@@ -203,15 +210,18 @@ class Recorder:
     def _flush(self, patience: float) -> None:
         """Write what waits: into the store, else into the spool, else let it wait on.
 
-        First into the spool, from which it comes into the store: to open that takes longer than may be
-        waited for, on a busy machine.
+        While the store is being opened, which takes its time on a busy machine, it goes into the spool, from
+        which it comes into the store.
         """
-        before = self.summary.exchanges
-        with suppress(StoreError):
-            self._into_spool()
-        spooled = self.summary.exchanges - before
+        before, spooled, self._fold_at = self.summary.exchanges, 0, time.monotonic() + AGAIN_S
         try:
-            with self._store.writing(patience) as writer:
+            with ExitStack() as stack:
+                writing = self._store.writing(patience)
+                opening = self._opener.submit(writing.__enter__)
+                self._spool_until(opening)
+                spooled = self.summary.exchanges - before
+                writer = opening.result()
+                stack.push(writing)
                 self._miss_what_is_gone()
                 self._write_while_open(writer, time.monotonic() + OPEN_S)
         except StoreLocked:
@@ -221,6 +231,13 @@ class Recorder:
             self._flush_into_spool(spooled)
         else:
             self._said.clear()
+
+    def _spool_until(self, opening: Future[Writer]) -> None:
+        while not opening.done():
+            with suppress(StoreError):
+                self._into_spool()
+            self._gather(WHILE_OPENING_S)
+            self._turn()
 
     def _write_while_open(self, writer: Writer, until: float) -> None:
         """Write what waits, and what comes until the store lay idle for a while, or was open for long."""
