@@ -21,10 +21,10 @@ from abs_replay.decoders.events import Call
 from abs_replay.exact_json import Json, dumps, loads
 from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Role
 from abs_replay.predicates import arguments_of, fits
-from abs_replay.redact import Redactor
+from abs_replay.redact import DEFAULT, Redactor, Rules
 from abs_replay.spec.references import as_text
 from abs_replay.spec.session import Behavior, Session, Unset
-from abs_replay.trace import Trace
+from abs_replay.trace import BROKE_OFF, Trace
 from abs_replay.verdicts import StepStatus
 
 if TYPE_CHECKING:
@@ -49,19 +49,27 @@ def run(
     *,
     bindings: Mapping[str, Json] | None = None,
     variables: Mapping[str, Json] | None = None,
+    rules: Rules = DEFAULT,
 ) -> RunOutcome:
     """Play one session, resolved for one row of its data (`bindings`).
 
-    What is kept is redacted, as recordings are: secrets in the data and in what was said are placeholders.
+    What is kept is redacted by `rules`, as recordings are: secrets in the data and in what was said are
+    placeholders.
     A line of the user without `content` is sent as the empty text; `spec.plan` refuses it first.
     """
-    redactor = Redactor()
+    redactor = Redactor(rules)
     # First the data: what is a secret there is then known wherever it is said.
     kept_bindings, kept_variables = (_redacted(values or {}, redactor) for values in (bindings, variables))
     play = _Play(session, agent, redactor)
     play.all()
     trace = replace(play.trace(), session=session.name, bindings=kept_bindings, vars=kept_variables)
     return RunOutcome(tuple(play.exchanges), trace, play.problem)
+
+
+def broken_off(outcome: RunOutcome, why: str) -> RunOutcome:
+    """The outcome with why it broke off in its trace, for whoever judges that later."""
+    trace = replace(outcome.trace, tags={**outcome.trace.tags, BROKE_OFF: why})
+    return replace(outcome, trace=trace)
 
 
 def _redacted(values: Mapping[str, Json], redactor: Redactor) -> Mapping[str, Json]:
@@ -84,8 +92,14 @@ def keep(
     store.append(recording.id, [exchange for outcome in outcomes for exchange in outcome.exchanges])
     store.end(recording.id, time.time())
     (derivation,) = store.derivations(recording.id)
-    traces = [replace(outcome.trace, recording=recording.id, tags=recording.tags) for outcome in outcomes]
+    traces = [
+        replace(outcome.trace, recording=recording.id, tags={**recording.tags, **outcome.trace.tags})
+        for outcome in outcomes
+    ]
     store.save_traces(recording.id, traces, derivation.exchange_digest, version or decoders.version())
+    for trace in traces:  # a note stays when traces are derived again
+        if trace.broke_off is not None:
+            store.note(trace.id, recording.id, {BROKE_OFF: trace.broke_off})
 
 
 class _Play:

@@ -11,6 +11,7 @@ from abs_replay.exact_json import Json
 ACTORS = ("user", "assistant", "tool", "system", "human", "external")
 
 NAME: Final = "name"  # the tag that a conversation is called by
+BROKE_OFF: Final = "broke_off"  # the tag that says why one was not carried out to its end
 
 
 class Visibility(StrEnum):
@@ -96,6 +97,11 @@ class Trace:
     def name(self) -> str | None:
         """What the conversation is called, by a mark or by whoever annotated it."""
         return self.tags.get(NAME)
+
+    @property
+    def broke_off(self) -> str | None:
+        """Why whoever played the user gave up before the session's end; None where nobody did."""
+        return self.tags.get(BROKE_OFF)
 
     @property
     def models(self) -> tuple[str, ...]:

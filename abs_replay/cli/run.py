@@ -15,7 +15,7 @@ import click
 
 from abs_replay.cli.judge import answers_option, judge_of, unused_of
 from abs_replay.cli.report_format import format_option, put_out
-from abs_replay.cli.saying import harmless, say_lines
+from abs_replay.cli.saying import harmless, say, say_lines
 from abs_replay.errors import Problem, StoreError, UsageError
 from abs_replay.reports import Screen, render
 
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from abs_replay.cli.stage import Stage
     from abs_replay.exchange import Recording
     from abs_replay.judgement import Judge
+    from abs_replay.redact import Rules
     from abs_replay.runner import RunOutcome
     from abs_replay.spec.configuration import Configuration
     from abs_replay.spec.loader import Documents
     from abs_replay.spec.plan import Part
     from abs_replay.store import Store
-    from abs_replay.verdicts import Report, Run
+    from abs_replay.verdicts import Report
 
 FILE = click.Path(path_type=Path)
 
@@ -95,14 +96,15 @@ def command(**options: object) -> int:
 
 @dataclass(slots=True)
 class Played:
-    """What was played so far, in order, each with what went wrong; `problems` are all of these, and more."""
+    """What was played so far, in order; `problems` are all that went wrong, kept or not."""
 
-    parts: list[tuple["Part", "RunOutcome", str]] = field(default_factory=list)
+    parts: list[tuple["Part", "RunOutcome"]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
 def run(options: Options) -> int:
     """Play, grade, keep, print; gives the exit status."""
+    from abs_replay.cli.redaction import configured_rules
     from abs_replay.cli.stage import open_stage
     from abs_replay.spec.configuration import find
     from abs_replay.spec.loader import load
@@ -119,7 +121,7 @@ def run(options: Options) -> int:
     store = _store(options)
     url = options.agent or (None if options.cassette else _default_agent(configuration))
     with open_stage(url, options.cassette, options.agent_format, options.timeout) as stage:
-        played = _play(parts, stage, store)
+        played = _play(parts, stage, store, configured_rules(say))
     report = _kept(_report(documents, played, stage.name, options, judge), documents, played, store)
     _print(report, played.problems, options)
     return 0 if report.result is Result.PASSED and not played.problems else 1
@@ -141,7 +143,7 @@ def _store(options: Options) -> "Store | None":
 # -- playing and keeping
 
 
-def _play(parts: Sequence["Part"], stage: "Stage", store: "Store | None") -> Played:
+def _play(parts: Sequence["Part"], stage: "Stage", store: "Store | None", rules: "Rules") -> Played:
     """Play all parts; each session is a recording of its own, kept when its last row was played."""
     from abs_replay import runner
     from abs_replay.cli.conversations import conversation_key
@@ -152,11 +154,15 @@ def _play(parts: Sequence["Part"], stage: "Stage", store: "Store | None") -> Pla
         recording, outcomes = None, []
         for part in of_session:
             recording = recording or _begin(part, stage, store)
-            outcome = runner.run(part.session, stage.agent, bindings=part.bindings, variables=part.variables)
-            outcomes.append(outcome)
+            outcome = runner.run(
+                part.session, stage.agent, bindings=part.bindings, variables=part.variables, rules=rules
+            )
             # The misses where there are any: the agent's problem only repeats them.
             problems = stage.missed() or ([outcome.problem] if outcome.problem else [])
-            played.parts.append((part, outcome, "; ".join(problems)))
+            if problems:
+                outcome = runner.broken_off(outcome, "; ".join(problems))
+            outcomes.append(outcome)
+            played.parts.append((part, outcome))
             played.problems += [f"{_called(part)}: {problem}" for problem in problems]
         if store and recording:
             with _excused(played.problems):
@@ -208,7 +214,7 @@ def _report(
     from abs_replay.scoring import Policy
     from abs_replay.verdicts import Report
 
-    selection = select_given([outcome.trace for _, outcome, _ in played.parts], documents.sessions)
+    selection = select_given([outcome.trace for _, outcome in played.parts], documents.sessions)
     # A trace brings its variables: what is judged now is what is judged when it is graded again.
     settings = Settings(
         environment=os.environ,
@@ -216,15 +222,11 @@ def _report(
         judge=judge,
     )
     runs = tuple(
-        _told(replace(run, agent=name, row=part.row), problem)
-        for run, (part, _, problem) in zip(grade(selection, settings), played.parts, strict=True)
+        replace(run, agent=name, row=part.row)
+        for run, (part, _) in zip(grade(selection, settings), played.parts, strict=True)
     )
     warnings = (*documents.warnings, *unused_of(judge), *map(Problem, played.problems))
     return Report(runs, warnings=tuple(map(asdict, warnings)), ungraded_sessions=selection.ungraded)
-
-
-def _told(run: "Run", problem: str) -> "Run":
-    return run.cut_short(problem) if problem else run
 
 
 def _kept(report: "Report", documents: "Documents", played: Played, store: "Store | None") -> "Report":

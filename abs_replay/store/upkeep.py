@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from abs_replay.exchange import Exchange
@@ -20,6 +20,10 @@ class Upkeep(Held):
         """Name, tag or note what `find` found; a recording's name and tags themselves change."""
         with self._writing() as connection:
             notes.annotate(connection, found, name, change)
+
+    def note(self, trace_id: str, recording_id: str, tags: Mapping[str, str]) -> None:
+        """Add tags to a trace, which keeps them when it is derived again."""
+        self.annotate(Found("trace", trace_id, recording_id), None, Note(tags))
 
     def notes(self, kind: str, recording_id: str | None = None) -> dict[tuple[str | None, str], Note]:
         """What was added to recordings, traces or exchanges, by recording and id."""

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from abs_replay import decoders
 from abs_replay.cassette import Cassette, dumps
 from abs_replay.cli import cli
 from abs_replay.cli.failure import run as call
@@ -374,21 +375,44 @@ def test_a_run_that_could_not_be_carried_out_is_an_error_in_every_format_and_sta
     assert "can not be reached" in (kept.runs[0].problem or "")
 
 
-def test_a_conversation_that_broke_off_in_the_middle_or_was_missed_has_not_passed(
-    project: Path, run: Abs
+def test_a_conversation_that_broke_off_or_was_missed_has_not_passed_nor_passes_it_when_judged_again(
+    project: Path, run: Abs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     twice = LENIENT.replace("evaluations:", "  - { actor: user, action: says, content: bye }\nevaluations:")
     (project / "a.abs.yaml").write_text(LENIENT)
     (project / "b.abs.yaml").write_text(twice.replace("hi", "hi again"))
     with listening(lambda messages: 503 if len(messages) > 1 else greet(messages)) as (url, _):
         _, live, _ = run("b.abs.yaml", "--agent", url, "--format", "json", "--no-require-match")
+    assert call(cli, ["grade", "b.abs.yaml", "--format", "json", "--no-require-match"]) == 1
+    again = capsys.readouterr().out
     with listening(greet) as (url, _):
         run("a.abs.yaml", "--agent", url)
     cassette = ("--cassette", cassette_of(project), "--no-store", "--format", "json", "--no-require-match")
     status, missed, _ = run("b.abs.yaml", *cassette)
 
     assert status == 1
-    for out, words in ((live, "HTTP 503"), (missed, "nobody recorded")):
+    for out, words in ((live, "HTTP 503"), (again, "HTTP 503"), (missed, "nobody recorded")):
         (one,) = json.loads(out)["runs"]
         assert (one["result"], one["passed"]) == ("error", False)
         assert words in one["problem"]
+
+
+def test_why_it_broke_off_stays_when_traces_are_derived_again(
+    project: Path, run: Abs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "a.abs.yaml").write_text(LENIENT)
+    with listening(lambda messages: 503) as (url, _):
+        run("a.abs.yaml", "--agent", url)
+    monkeypatch.setattr(decoders, "DECODERS_VERSION", "newer")
+    assert call(cli, ["grade", "a.abs.yaml", "--format", "json", "--no-require-match"]) == 1
+    (one,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (one["result"], "HTTP 503" in one["problem"]) == ("error", True)
+
+
+def test_what_the_configuration_calls_a_secret_is_not_kept(project: Path, run: Abs) -> None:
+    (project / "abs.config.yaml").write_text("redact: {patterns: [{name: person, pattern: friend}]}")
+    with listening(greet) as (url, _):
+        run(*GREETING, "--agent", url)
+    said = [exchange.request.body.data for exchange in store(project).exchanges()]
+    assert b"Bye, <person:1>" in said[-1]
+    assert not any(b"friend" in data for data in said)
