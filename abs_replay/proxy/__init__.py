@@ -104,7 +104,7 @@ def _engine(
     forwarding: Forwarding | None,
     places: Mapping[tuple[str, int], Upstream],
     own: frozenset[int],
-) -> Engine:
+) -> Engine[Tap]:
     forward = Forward(forwarding.routes if forwarding else Routes(), places)
     by_port = {port: upstream.channel for (_, port), upstream in places.items()}
 

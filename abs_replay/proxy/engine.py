@@ -4,7 +4,7 @@ import asyncio
 import errno
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from h11 import EndOfMessage
 from h11._readers import ChunkedReader
@@ -16,7 +16,6 @@ from mitmproxy.proxy.layers.http import _http1
 from mitmproxy.proxy.mode_specs import ProxyMode
 
 from abs_replay.errors import RecordingError
-from abs_replay.proxy.tap import Tap
 from abs_replay.proxy.untold import tell
 from abs_replay.proxy.websocket import install
 
@@ -65,7 +64,15 @@ class Tls:
         self._config.tls_start_server(tls_start)
 
 
-class Engine:
+class Last(Protocol):
+    """The addon that goes last: its length is how much is open that it has to keep, `finish` keeps that now."""
+
+    def __len__(self) -> int: ...
+
+    def finish(self) -> None: ...
+
+
+class Engine[T: Last]:
     """mitmproxy's master with the few addons that a recorder needs; the others cost time each hook.
 
     `roots` are the file and the folder of the certificates that upstreams are to be known by.
@@ -73,7 +80,7 @@ class Engine:
 
     def __init__(
         self,
-        tap: Tap,
+        tap: T,
         addons: Sequence[object],
         roots: tuple[str, str | None],
         certificates: certs.CertStore | None = None,
