@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from abs_replay.matching.canonical import Canonical, text_of
+from abs_replay.spec.places import Path as Place
+from abs_replay.spec.places import written
 
 MOST = 12
 _SHOWN = 80
@@ -18,6 +20,7 @@ class Difference:
     path: str
     recorded: str | None
     asked: str | None
+    place: tuple[str | int, ...] = ()  # the same place, step by step
 
     def __str__(self) -> str:
         recorded, asked = _around(self.recorded, self.asked)
@@ -37,13 +40,13 @@ def differences(recorded: Canonical, asked: Canonical) -> tuple[Difference, ...]
 
 
 def _compare(recorded: Canonical, asked: Canonical) -> Iterator[Difference]:
-    yield from _values("method", recorded.method, asked.method)
-    yield from _values("path", recorded.path, asked.path)
-    yield from _values("query", _query(recorded), _query(asked))
+    yield from _values(("method",), recorded.method, asked.method)
+    yield from _values(("path",), recorded.path, asked.path)
+    yield from _values(("query",), _query(recorded), _query(asked))
     if recorded.document is not None and asked.document is not None:
-        yield from _values("body", recorded.document, asked.document)
+        yield from _values(("body",), recorded.document, asked.document)
     else:
-        yield from _values("body", recorded.body, asked.body)
+        yield from _values(("body",), recorded.body, asked.body)
 
 
 def _query(form: Canonical) -> dict[str, str]:
@@ -51,25 +54,30 @@ def _query(form: Canonical) -> dict[str, str]:
     return {name: value for name, _, value in (pair.partition("=") for pair in pairs) if name}
 
 
-def _values(path: str, recorded: Any, asked: Any) -> Iterator[Difference]:
+def _values(place: Place, recorded: Any, asked: Any) -> Iterator[Difference]:
     if isinstance(recorded, dict) and isinstance(asked, dict):
         for key in [*recorded, *(key for key in asked if key not in recorded)]:
-            yield from _inner(f"{path}.{key}", recorded, asked, key)
+            yield from _inner((*place, key), recorded, asked)
     elif isinstance(recorded, list) and isinstance(asked, list):
         then, now = dict(enumerate(recorded)), dict(enumerate(asked))
         for number in range(max(len(then), len(now))):
-            yield from _inner(f"{path}[{number}]", then, now, number)
+            yield from _inner((*place, number), then, now)
     elif text_of(recorded) != text_of(asked):
-        yield Difference(path, text_of(recorded), text_of(asked))
+        yield _difference(place, text_of(recorded), text_of(asked))
 
 
-def _inner(path: str, recorded: dict[Any, Any], asked: dict[Any, Any], key: Any) -> Iterator[Difference]:
+def _inner(place: Place, recorded: dict[Any, Any], asked: dict[Any, Any]) -> Iterator[Difference]:
+    key = place[-1]
     if key not in recorded:
-        yield Difference(path, None, text_of(asked[key]))
+        yield _difference(place, None, text_of(asked[key]))
     elif key not in asked:
-        yield Difference(path, text_of(recorded[key]), None)
+        yield _difference(place, text_of(recorded[key]), None)
     else:
-        yield from _values(path, recorded[key], asked[key])
+        yield from _values(place, recorded[key], asked[key])
+
+
+def _difference(place: Place, recorded: str | None, asked: str | None) -> Difference:
+    return Difference(written(place), recorded, asked, place)
 
 
 def _around(recorded: str | None, asked: str | None) -> tuple[str, str]:

@@ -7,80 +7,18 @@ exchange answers once, the same request in recorded order. State is all this mod
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from abs_replay.cassette import Cassette
-from abs_replay.exchange import Channel, Exchange, Outcome, Request, Response, header
+from abs_replay.exchange import Channel, Exchange, Outcome, Request, header
 from abs_replay.matching import Candidate, Group, Index, Match, credential
 from abs_replay.matching.canonical import Canonical
-from abs_replay.matching.differences import Difference, differences, nearest
 from abs_replay.matching.echo import SESSION_HEADER, call_ids, follow, with_session
 from abs_replay.matching.renaming import CLOCKS, Bindings, Pair
+from abs_replay.player.missing import Missing
+from abs_replay.player.results import KEPT_MISSES, How, Miss, Played, Reason, Summary
 from abs_replay.spec.ignoring import Ignore
 
-# Every miss counts; so many are kept with their reasons. A client in a loop must not fill the memory.
-KEPT_MISSES = 100
-
-
-class Reason(StrEnum):
-    """Why a request has no answer."""
-
-    UNKNOWN = "unknown"  # nobody recorded it
-    USED_UP = "used_up"  # recorded, and played as often as recorded
-    AMBIGUOUS = "ambiguous"  # several recorded ones with different answers fit equally
-    WEBSOCKET = "websocket"  # recorded, and no HTTP after its first answer
-    UNREADABLE = "unreadable"  # no HTTP/1.1: TLS, HTTP/2, or a path too long
-
-
-class How(StrEnum):
-    """Why an exchange answers a request."""
-
-    SAME_BYTES = "the same bytes"
-    SAME_MEANING = "the same meaning"  # in canonical form, but for what is ignored
-    RENAMED = "the same but for fresh values"
-    SAME_TURN = "the same turn"  # under `loose`
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """The recorded exchange that answers, its number, and the response as it must go out.
-
-    `response` is that of the exchange itself unless ids in it follow the request; `pairs` are the values
-    that stand for recorded ones.
-    """
-
-    number: int
-    exchange: Exchange
-    response: Response | None
-    how: How
-    pairs: tuple[Pair, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Miss:
-    """A request without answer, and what helps to see why.
-
-    `nearest` is the number of the recorded exchange that comes closest, `candidates` those of an
-    ambiguous one; `recorded` says how often a used-up request was recorded.
-    """
-
-    reason: Reason
-    request: Request
-    channel: Channel
-    nearest: int | None = None
-    differences: tuple[Difference, ...] = ()
-    candidates: tuple[int, ...] = ()
-    recorded: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What was played so far, over all scopes; `misses` are the first `KEPT_MISSES` of `missed`."""
-
-    used: tuple[Exchange, ...]
-    unused: tuple[Exchange, ...]
-    missed: int
-    misses: tuple[Miss, ...]
+__all__ = ["KEPT_MISSES", "How", "Miss", "Played", "Player", "Reason", "Summary", "refused_channels"]
 
 
 @dataclass(slots=True)
@@ -116,6 +54,7 @@ class Player:
         self._exchanges = cassette.exchanges
         self._match = match
         self._index = Index(cassette.exchanges, ignore)
+        self._missing = Missing(self._index, cassette.exchanges, match, ignore)
         self._recorded_sessions = {session for session in map(_session, self._exchanges) if session}
         self._scopes: dict[str, _Scope] = {}
         self._sessions: dict[str, str] = {}  # session as handed out -> as recorded
@@ -132,7 +71,7 @@ class Player:
         """Answer one request of a channel, in a scope."""
         result = self._play(request, channel, scope)
         if isinstance(result, Played) and result.exchange.websocket is not None:
-            return self._miss(Miss(Reason.WEBSOCKET, request, channel, nearest=result.number))
+            return self._miss(self._missing.websocket(request, channel, result.number))
         return result
 
     def _play(self, request: Request, channel: Channel, scope: str) -> Played | Miss:
@@ -146,7 +85,7 @@ class Player:
         if group is not None:
             number = self._next(group, request, state)
             if number is None:
-                return self._miss(self._used_up(group, request, channel))
+                return self._miss(self._missing.used_up(group, request, channel))
             state.verbatim.add(group)
             how = How.SAME_BYTES if form is None else How.SAME_MEANING
             return self._take(number, Candidate(group), request, state, how)
@@ -184,11 +123,11 @@ class Player:
         free = [(number, one) for number, one in fitting if number is not None]
         if not free:
             if candidates:
-                return self._miss(self._used_up(candidates[0].group, request, channel))
-            return self._miss(self._unknown(request, channel, form))
+                return self._miss(self._missing.used_up(candidates[0].group, request, channel))
+            return self._miss(self._missing.unknown(request, channel, form, state.admits))
         if len({self._answer(number) for number, _ in free}) > 1:
             numbers = tuple(number for number, _ in free)
-            return self._miss(self._ambiguous(request, channel, form, numbers))
+            return self._miss(self._missing.ambiguous(request, channel, form, numbers))
         number, chosen = min(free, key=lambda one: one[0])
         state.bindings.keep(chosen.pairs)
         return self._take(number, chosen, request, state, how)
@@ -258,24 +197,6 @@ class Player:
         if len(self._misses) < KEPT_MISSES:
             self._misses.append(miss)
         return miss
-
-    def _used_up(self, group: Group, request: Request, channel: Channel) -> Miss:
-        return Miss(Reason.USED_UP, request, channel, nearest=group.members[-1], recorded=len(group.members))
-
-    def _unknown(self, request: Request, channel: Channel, form: Canonical) -> Miss:
-        groups = self._index.groups(channel)
-        index = nearest([group.form for group in groups], form)
-        if index is None:
-            return Miss(Reason.UNKNOWN, request, channel)
-        group = groups[index]
-        return Miss(Reason.UNKNOWN, request, channel, group.members[0], differences(group.form, form))
-
-    def _ambiguous(
-        self, request: Request, channel: Channel, form: Canonical, numbers: tuple[int, ...]
-    ) -> Miss:
-        first = self._exchanges[numbers[0]]
-        why = differences(self._index.form(first.request, channel), form)
-        return Miss(Reason.AMBIGUOUS, request, channel, numbers[0], why, numbers)
 
 
 def _session(exchange: Exchange) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any
 from abs_replay.cassette.layout import one_line
 from abs_replay.exchange import Exchange, Request
 from abs_replay.matching.canonical import json_body
+from abs_replay.matching.suggesting import written
 from abs_replay.player import Miss, Played, Reason
 
 STATUS = 422
@@ -60,7 +61,14 @@ def _details(miss: Miss, exchanges: Sequence[Exchange]) -> list[str]:
     numbers = miss.candidates or (miss.nearest,)
     word = "candidate" if miss.candidates else "recorded as" if miss.reason in _RECORDED else "nearest"
     lines = [f"{word}: {_name(number, exchanges[number])}" for number in numbers[:5]]
-    return lines + [f"  {difference}" for difference in miss.differences]
+    return lines + [f"  {difference}" for difference in miss.differences] + _suggested(miss)
+
+
+def _suggested(miss: Miss) -> list[str]:
+    if not miss.ignoring:
+        return []
+    rules = [f"    {line}" for line in written(miss.ignoring).splitlines()]
+    return ["it would match with this in abs.config.yaml:", "match:", "  ignore:", *rules]
 
 
 def _name(number: int, exchange: Exchange) -> str:
