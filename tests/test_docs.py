@@ -10,6 +10,7 @@ import pytest
 from abs_replay.errors import UsageError
 from abs_replay.importers import open_source, trace_file
 from abs_replay.scoring import evaluate
+from abs_replay.spec import configuration
 from abs_replay.spec.loader import load
 from abs_replay.spec.variables import Sources
 from abs_replay.verdicts import Result
@@ -24,7 +25,9 @@ def blocks(page: Path, language: str) -> list[str]:
     return [text for found, text in BLOCK.findall(page.read_text(encoding="utf-8")) if found == language]
 
 
-SESSIONS = [(page.name, text) for page in PAGES for text in blocks(page, "yaml")]
+YAML = [(page.name, text) for page in PAGES for text in blocks(page, "yaml")]
+SESSIONS = [(name, text) for name, text in YAML if "session:" in text or "behaviors:" in text]
+CONFIGURATIONS = [each for each in YAML if each not in SESSIONS]
 
 
 @pytest.mark.parametrize(("name", "text"), SESSIONS, ids=[name for name, _ in SESSIONS])
@@ -33,6 +36,13 @@ def test_a_session_that_is_shown_loads_without_a_warning(name: str, text: str, t
     document.write_text(text, encoding="utf-8")
 
     assert load([document]).warnings == ()
+
+
+@pytest.mark.parametrize(("name", "text"), CONFIGURATIONS, ids=[name for name, _ in CONFIGURATIONS])
+def test_a_configuration_that_is_shown_can_be_used(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / configuration.NAME).write_text(text, encoding="utf-8")
+
+    assert configuration.load(tmp_path / configuration.NAME).settings
 
 
 def test_the_trace_that_is_shown_passes_the_session_that_is_shown(tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ async def sampled(context: Any, params: Any) -> CreateMessageResult:
     return CreateMessageResult(role="assistant", content=TextContent(type="text", text="42"), model="m")
 
 
-async def progress(done: float, total: float | None, message: str | None) -> None:
-    assert (done, total, message) == (1, 2, "half")
+async def progress(progress: float, total: float | None, message: str | None) -> None:
+    assert (progress, total, message) == (1, 2, "half")
 
 
 async def call(store: Path, mode: str) -> list[tuple[str, str, bool]]:
