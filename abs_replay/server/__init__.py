@@ -166,6 +166,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self.loop = asyncio.get_running_loop()
         self.listening.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -239,6 +240,10 @@ class ReplayServer:
             upstream.channel: f"http://{self._host}:{self._ports[upstream.channel]}{prefix}{base_path(upstream)}"
             for upstream in self.upstreams
         }
+
+    def soon(self, work: Callable[[], object]) -> None:
+        """Have something done in the thread that plays, between two requests."""
+        self._server.loop.call_soon_threadsafe(work)
 
     def stop(self) -> None:
         """End every connection, and the thread."""
