@@ -208,9 +208,9 @@ def test_plain_dates_are_renamed_in_system_text_only(date: str) -> None:
     assert pairs(chat(date), chat(today)) is None
 
 
-def test_multipart_boundaries_are_renamed() -> None:
+def test_boundaries_of_multipart_that_is_formed_loosely_are_renamed() -> None:
     def form(boundary: str, text: str) -> Request:
-        data = f'--{boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\n{text}\r\n--{boundary}--\r\n'
+        data = f'--{boundary}\nContent-Disposition: form-data; name="a"\n\n{text}\n--{boundary}--\n'
         return request(data.encode(), content_type=f"multipart/form-data; boundary={boundary}")
 
     def alike(one: Request, other: Request) -> bool:

@@ -1,8 +1,9 @@
 """The form of a request in which two that mean the same are equal: its identity in replay.
 
 Method, path, sorted query, and the body: JSON with sorted keys and numbers by value (`1` is `1.0`,
-SEMANTICS A5), anything else byte by byte. Nothing is taken out but what `Ignore` names. Headers take no
-part. A JSON-RPC request's id, and the progress token that echoes it, name the call and not what is asked.
+SEMANTICS A5), multipart by its parts, anything else byte by byte. Nothing is taken out but what `Ignore`
+names. Headers take no part. A JSON-RPC request's id, and the progress token that echoes it, name the call
+and not what is asked.
 """
 
 import json
@@ -16,12 +17,13 @@ from abs_replay.exact_json import Number
 from abs_replay.exchange import Channel, Request
 from abs_replay.json_styles import DEEPEST, stand_in
 from abs_replay.matching.ignored import reduced, without
+from abs_replay.matching.multipart import parts
 from abs_replay.spec.ignoring import Ignore
 
 
 @dataclass(frozen=True)
 class Canonical:
-    """A request's identity (`key`), and its body as JSON where it is JSON."""
+    """A request's identity (`key`), and its body as JSON where it is JSON, or has parts."""
 
     method: str
     target: str
@@ -42,6 +44,8 @@ def canonical(request: Request, channel: Channel, ignore: Sequence[Ignore] = ())
     rules = [rule for rule in ignore if rule.header is None and rule.concerns(channel)]
     target = _target(request.target, rules)
     document = json_body(request.body.data)
+    if document is None and request.body.data:
+        document = parts(request, json_body)
     everywhere = [rule.pattern for rule in rules if rule.pattern and not (rule.json or rule.query)]
     if document is None:
         return Canonical(request.method, target, without(request.body.data.decode("latin-1"), everywhere))
