@@ -55,6 +55,16 @@ def parse(text: str, *, strict: bool = False) -> Any:
         raise ValueError("a number is too large") from None
 
 
+def parse_at(text: str, place: int) -> tuple[Any, int]:
+    """Read the JSON that begins at a place, strictly, and give where it ends; raises as `parse` does."""
+    try:
+        return _STRICT.raw_decode(text, place)
+    except RecursionError:
+        raise ValueError("JSON nested too deeply") from None
+    except ArithmeticError:
+        raise ValueError("a number is too large") from None
+
+
 def stand_in(value: object) -> list[float | str]:
     """Stand in for a `Number` where the encoder written in C asks; `write` puts the number there again."""
     if isinstance(value, Number):
