@@ -169,11 +169,23 @@ class _Server(uvicorn.Server):
         self.loop = asyncio.get_running_loop()
         self.listening.set()
 
+    async def main_loop(self) -> None:
+        await self._replay.closing.wait()  # uvicorn's own looks ten times a second, and every test waits
+
+    def end(self) -> None:
+        """Tell it to stop, from another thread."""
+        self.loop.call_soon_threadsafe(self._replay.closing.set)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._replay.closing.set()
+        for server in self.servers:
+            server.close()
         for connection in list(self.server_state.connections):
             connection.transport.close()
-        await super().shutdown(sockets)
+        tasks = list(self.server_state.tasks)
+        if tasks:
+            await asyncio.wait(tasks, timeout=self.config.timeout_graceful_shutdown)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
 
 
 class ReplayServer:
@@ -246,8 +258,9 @@ class ReplayServer:
         self._server.loop.call_soon_threadsafe(work)
 
     def stop(self) -> None:
-        """End every connection, and the thread."""
-        self._server.should_exit = True
+        """End every connection, and the thread; once is enough."""
+        if self._thread.is_alive():
+            self._server.end()
         self._thread.join()
         self._close()
 
