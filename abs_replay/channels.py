@@ -21,6 +21,10 @@ SDK_VARIABLES = {
     "gemini": "GOOGLE_GEMINI_BASE_URL",
 }
 
+# SDKs refuse to start without these; what stands in them does not matter to a recording.
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
+PLACEHOLDER = "replayed-by-abs"
+
 
 def parse_upstream(role: Role, text: str) -> Upstream:
     """Read `URL`, `NAME=URL` or a known model's name; raises `UsageError` where it is none."""
@@ -85,6 +89,14 @@ def environment(addresses: Mapping[Channel, str]) -> dict[str, str]:
         if vendor in models or gateways:
             result[name] = models[vendor] if vendor in models else gateways[0]
     return result
+
+
+def replay_environment(addresses: Mapping[Channel, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a replay: those that lead there, keys that are missing, no proxy for loopback."""
+    variables = environment(addresses)
+    if any(channel.role is Role.LLM for channel in addresses):
+        variables |= {key: PLACEHOLDER for key in KEYS if not environ.get(key)}
+    return variables | without_proxy(environ)
 
 
 def without_proxy(environ: Mapping[str, str]) -> dict[str, str]:

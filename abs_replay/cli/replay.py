@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from abs_replay.channels import environment, without_proxy
+from abs_replay.channels import replay_environment
 from abs_replay.cli.listeners import exported, listed
 from abs_replay.cli.saying import say, say_lines
 from abs_replay.errors import CassetteError, UsageError
-from abs_replay.exchange import Role
 
 if TYPE_CHECKING:
     from abs_replay.cassette import Cassette
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
     from abs_replay.spec.ignoring import Ignore
 
 DEFAULT_PORT = 7070
-
-# SDKs refuse to start without these; what stands in them does not matter to a recording.
-KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
-PLACEHOLDER = "replayed-by-abs"
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -48,6 +43,7 @@ class Options:
     quiet: bool
     report: Path | None
     explain: bool
+    forward: bool
 
 
 class _Timing(click.ParamType[float | None]):
@@ -85,6 +81,7 @@ class _Timing(click.ParamType[float | None]):
     help="How alike: equal; or but for fresh ids and times; or the same turn [default: match.mode of the "
     "configuration, or canonical].",
 )
+@click.option("--forward", is_flag=True, help="Be a proxy, too, for clients that insist on the real https:// hosts.")
 @click.option("--timing", type=_Timing(), default="none", show_default=True, help="none, recorded, or x10.")
 @click.option("--fail-unused", is_flag=True, help="Exit 1 if anything recorded was not played.")
 @click.option("--quiet", is_flag=True, help="Say nothing but misses.")
@@ -105,6 +102,7 @@ def command(
     quiet: bool,
     explain: bool,
     report: Path | None,
+    forward: bool,
 ) -> int:
     """Serve CASSETTE in place of agent, model and tools; nothing else runs, nothing goes out.
 
@@ -191,7 +189,7 @@ def _replay(cassette: "Cassette", program: Sequence[str], options: Options) -> i
     )
     with stop.on_signals(), serving as server:
         token = uuid.uuid4().hex[:12] if program else ""
-        variables = _variables(server, token)
+        variables = replay_environment(server.addresses(token), os.environ)
         if not options.quiet:
             _show(cassette, server, variables)
         status = _run(program, variables, stop) if program else stop.wait()
@@ -235,14 +233,6 @@ def _run(program: Sequence[str], variables: Mapping[str, str], stop: _Stop) -> i
     threading.Thread(target=await_end, daemon=True).start()
     stop.wait()
     return child.finish(process, told=stop.told)
-
-
-def _variables(server: "ReplayServer", token: str) -> dict[str, str]:
-    addresses = server.addresses(token)
-    variables = environment(addresses)
-    if any(channel.role is Role.LLM for channel in addresses):
-        variables |= {key: PLACEHOLDER for key in KEYS if not os.environ.get(key)}
-    return variables | without_proxy(os.environ)
 
 
 def _show(cassette: "Cassette", server: "ReplayServer", variables: Mapping[str, str]) -> None:
