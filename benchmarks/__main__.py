@@ -2,12 +2,28 @@
 
 import sys
 
-from benchmarks import aligning, assembling, evaluating, grading, recording, replaying, startup
+from benchmarks import (
+    aligning,
+    assembling,
+    chaos,
+    evaluating,
+    grading,
+    recording,
+    replaying,
+    shim,
+    startup,
+    store_size,
+    under_load,
+)
 from benchmarks.peers import NoPeer
 
 BENCHMARKS = {
     "startup": startup.run,
     "recording": recording.run,
+    "under_load": under_load.run,
+    "chaos": chaos.run,
+    "store_size": store_size.run,
+    "shim": shim.run,
     "replaying": replaying.run,
     "assembling": assembling.run,
     "evaluating": evaluating.run,

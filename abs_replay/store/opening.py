@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from abs_replay.errors import StoreError
+from abs_replay.errors import StoreError, StoreLocked
 from abs_replay.store import copying, migrations
 from abs_replay.store.copying import log_of
 from abs_replay.store.holders import THIS_PROCESS, holder_in, locked
@@ -87,10 +87,10 @@ def writing(
                 connection.checkpoint()
 
 
-def shrink(path: Path, patience: float) -> None:
+def shrink(path: Path) -> None:
     """Give back what is free in the file, if that is most of it and nobody else uses the file now."""
-    with _explaining(path), _alone(path, patience):
-        with _connect(path, False, patience) as connection:
+    with suppress(StoreLocked), _explaining(path), _alone(path, RETRY):
+        with _connect(path, False, RETRY) as connection:
             wasteful = copying.is_wasteful(connection, path)
         if wasteful:
             copying.rewrite(path, SETTINGS)

@@ -69,7 +69,7 @@ class Store(Upkeep):
             if not writing.end_recording(connection, recording_id, ended_at):
                 raise StoreError(f"no recording {recording_id} in {self.path}: begin it first")
         self._begun.pop(recording_id, None)
-        opening.shrink(self.path, self._patience)
+        opening.shrink(self.path)
 
     def add(self, whole: Sequence[Whole]) -> tuple[bool, ...]:
         """Keep recordings that are over, each at once with all it holds; says for each whether it is new.
