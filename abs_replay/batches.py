@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from abs_replay.exchange import Exchange
+from abs_replay.exchange import Body, Exchange, Message
 from abs_replay.store import Kept
 
 type Made = Kept | Callable[[], Exchange]
@@ -27,9 +27,12 @@ class Batch:
 
 def size(exchange: Exchange) -> int:
     """The bytes of both bodies, as they were on the wire, and of the messages of a WebSocket."""
-    bodies = [exchange.request.body, *([exchange.response.body] if exchange.response else [])]
-    said = exchange.websocket.messages if exchange.websocket else ()
-    return sum(len(each.data) if each.size is None else each.size for each in (*bodies, *said))
+    parts: list[Body | Message] = [exchange.request.body]
+    if exchange.response is not None:
+        parts.append(exchange.response.body)
+    if exchange.websocket is not None:
+        parts.extend(exchange.websocket.messages)
+    return sum(len(part.data) if part.size is None else part.size for part in parts)
 
 
 def weight_of(made: Made) -> int:

@@ -81,7 +81,7 @@ async def _listen(port: int, name: str, seen: Seen) -> None:
 async def _one(target: int, store: Path, name: str, wait_s: float) -> tuple[Seen, float]:
     """Record, kill after so many seconds of traffic; what was seen, and when the kill was."""
     port, seen = free_port(), Seen()
-    command = [BIN / "abs", "record", "--llm", f"http://127.0.0.1:{target}", "--port", str(port)]
+    command = [str(BIN / "abs"), "record", "--llm", f"http://127.0.0.1:{target}", "--port", str(port)]
     process = await asyncio.create_subprocess_exec(*command, "--store", str(store), "--quiet")
     try:
         await _until_listening(port)
