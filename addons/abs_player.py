@@ -2,15 +2,14 @@
 
 For clients that insist on the real `https://` hosts (regular mode, with HTTPS_PROXY and mitmproxy's CA), or
 for looking on in mitmweb. Every request is led to the same replay server that `abs replay` runs, started
-here on free ports of loopback; mitmproxy can not stream an answer that an addon makes up.
+here on free ports of loopback; mitmproxy can not stream an answer that an addon makes up. What leads it
+there is what `abs replay --forward` has, too.
 
 Nothing else is ever connected to: `server_connect` refuses, whatever becomes of the other hooks.
 """
 
-import json
 import logging
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from mitmproxy import ctx, exceptions, http, tls
 from mitmproxy.addonmanager import Loader
@@ -18,29 +17,25 @@ from mitmproxy.log import ALERT
 from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 
 from abs_replay.cassette import Cassette, loads
-from abs_replay.channels import base_path
 from abs_replay.errors import AbsReplayError
-from abs_replay.exchange import Channel
 from abs_replay.matching import Match
 from abs_replay.player import Miss, Player
-from abs_replay.player.miss import STATUS, explain
+from abs_replay.player.miss import explain
+from abs_replay.proxy.recorded_hosts import RecordedHosts
+from abs_replay.proxy.replaying import Leading, asking
 from abs_replay.server import ReplayServer
 from abs_replay.spec.configuration import find
 
-type Address = tuple[str, int]
-
 log = logging.getLogger("abs_player")
-DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class AbsPlayer:
-    """Leads every flow to the replay server's listener for its channel."""
+    """Leads every flow to the replay server's listener for its channel; without a cassette, to nowhere."""
 
     def __init__(self) -> None:
         self._server: ReplayServer | None = None
         self._player: Player | None = None
-        self._places: tuple[Place, ...] = ()
-        self._ours: frozenset[Address] = frozenset()
+        self.leading = _nowhere()
 
     def load(self, loader: Loader) -> None:
         loader.add_option("abs_cassette", str, "", "The cassette to replay.")
@@ -63,82 +58,50 @@ class AbsPlayer:
         def report(miss: Miss) -> None:
             log.warning("miss: %s", explain(miss, cassette.exchanges))
 
-        self._player = Player(cassette, match, find(Path.cwd()).match.ignore)
-        self._server = ReplayServer(self._player, on_miss=report)
-        self._server.start()
-        ports = {channel: _address(url) for channel, url in self._server.addresses().items()}
-        self._ours = frozenset(ports.values())
-        self._places = _places(self._server, cassette, ports)
+        player = Player(cassette, match, find(Path.cwd()).match.ignore)
+        server = ReplayServer(player, on_miss=report)
+        server.start()
+        self._server, self._player = server, player
+        hosts = RecordedHosts(server.upstreams, cassette.exchanges)
+        self.leading = Leading(hosts, server.addresses(), asking(player, server.soon, report))
 
     def done(self) -> None:
         if self._server is None or self._player is None:
             return
+        self.leading.finish()
+        self.leading = _nowhere()
         self._server.stop()
         summary = self._player.summary()
         used, unused = len(summary.used), len(summary.unused)
         log.log(ALERT, "abs: %d exchanges used, %d unused, %d missed", used, unused, summary.missed)
         self._server = self._player = None
-        self._ours = frozenset()
 
     def tls_clienthello(self, data: tls.ClientHelloData) -> None:
-        # Without a connection upstream, mitmproxy would offer clients no HTTP/2.
-        data.context.server.alpn = b"h2"
+        self.leading.tls_clienthello(data)
+
+    def tls_start_client(self, data: tls.TlsData) -> None:
+        self.leading.tls_start_client(data)
+
+    def tls_failed_client(self, data: tls.TlsData) -> None:
+        self.leading.tls_failed_client(data)
 
     def request(self, flow: http.HTTPFlow) -> None:
-        place = next((place for place in self._places if place.holds(flow.request)), None)
-        if place is None:
-            flow.response = self._nowhere(flow.request)
-            return
-        flow.request.scheme = "http"
-        flow.request.host, flow.request.port = place.listener
+        self.leading.request(flow)
 
     def responseheaders(self, flow: http.HTTPFlow) -> None:
-        if flow.response is not None:
-            flow.response.stream = True
+        self.leading.responseheaders(flow)
+
+    def error(self, flow: http.HTTPFlow) -> None:
+        self.leading.error(flow)
 
     def server_connect(self, data: ServerConnectionHookData) -> None:
-        address = data.server.address
-        if address is None or tuple(address[:2]) not in self._ours:
-            data.server.error = "replay connects to nothing but its own listeners"
-
-    def _nowhere(self, request: http.Request) -> http.Response:
-        known = ", ".join(sorted({f"{place.host}:{place.port}{place.path}" for place in self._places}))
-        title = (
-            f"nothing was recorded at {request.host}:{request.port}; the cassette knows {known or 'no host'}"
-        )
-        log.warning("miss: %s %s: %s", request.method, request.path, title)
-        problem = {"type": "about:blank", "title": f"abs replay: {title}", "status": STATUS}
-        return http.Response.make(STATUS, json.dumps(problem), {"content-type": "application/problem+json"})
+        data.server.error = "replay connects to nothing but its own listeners"
+        self.leading.server_connect(data)
 
 
-class Place:
-    """Where a channel's traffic went when it was recorded, and the listener that answers for it now."""
-
-    def __init__(self, host: str, port: int, path: str, listener: Address) -> None:
-        self.host, self.port, self.path, self.listener = host, port, path, listener
-
-    def holds(self, request: http.Request) -> bool:
-        return (request.host, request.port) == (self.host, self.port) and request.path.startswith(self.path)
-
-
-def _places(server: ReplayServer, cassette: Cassette, listeners: dict[Channel, Address]) -> tuple[Place, ...]:
-    """The declared upstreams, and the hosts that exchanges of other channels name; longest path first."""
-    declared = [upstream for upstream in server.upstreams if upstream.url]
-    places = [
-        Place(*_address(upstream.url), base_path(upstream), listeners[upstream.channel])
-        for upstream in declared
-    ]
-    known = {upstream.channel for upstream in declared}
-    for exchange in cassette.exchanges:
-        if exchange.channel not in known and exchange.request.host:
-            address = _address(f"{exchange.request.scheme}://{exchange.request.host}")
-            places.append(Place(*address, "", listeners[exchange.channel]))
-    return tuple(sorted(places, key=lambda place: -len(place.path)))
-
-
-def _address(url: str) -> Address:
-    parts = urlsplit(url)
-    return parts.hostname or "", parts.port or DEFAULT_PORTS.get(parts.scheme, 80)
+def _nowhere() -> Leading:
+    """What leads nowhere, for there is no cassette yet, or no more."""
+    return Leading(RecordedHosts((), ()), {}, lambda request, channel: None)
 
 
 addons = [AbsPlayer()]

@@ -6,7 +6,7 @@ import signal
 import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -16,6 +16,7 @@ import click
 
 from abs_replay.channels import replay_environment
 from abs_replay.cli.listeners import exported, listed
+from abs_replay.cli.replay_forward import forwarded, need_mitmproxy
 from abs_replay.cli.saying import say, say_lines
 from abs_replay.errors import CassetteError, UsageError
 
@@ -81,7 +82,9 @@ class _Timing(click.ParamType[float | None]):
     help="How alike: equal; or but for fresh ids and times; or the same turn [default: match.mode of the "
     "configuration, or canonical].",
 )
-@click.option("--forward", is_flag=True, help="Be a proxy, too, for clients that insist on the real https:// hosts.")
+@click.option(
+    "--forward", is_flag=True, help="Be a proxy, too, for clients that insist on the real https:// hosts."
+)
 @click.option("--timing", type=_Timing(), default="none", show_default=True, help="none, recorded, or x10.")
 @click.option("--fail-unused", is_flag=True, help="Exit 1 if anything recorded was not played.")
 @click.option("--quiet", is_flag=True, help="Say nothing but misses.")
@@ -112,6 +115,7 @@ def command(
     \b
     abs replay refund.cassette.json -- pytest       a test suite, without agent, model or network
     abs replay --recording last                     what was just recorded, on the same ports
+    abs replay x.cassette.json --forward -- curl https://api.openai.com/v1/models
     """
     from abs_replay.spec.configuration import find
 
@@ -121,7 +125,15 @@ def command(
         cassette,
         program,
         Options(
-            port, match or said.mode or "canonical", said.ignore, timing, fail_unused, quiet, report, explain
+            port,
+            match or said.mode or "canonical",
+            said.ignore,
+            timing,
+            fail_unused,
+            quiet,
+            report,
+            explain,
+            forward,
         ),
     )
 
@@ -187,11 +199,17 @@ def _replay(cassette: "Cassette", program: Sequence[str], options: Options) -> i
         on_miss=report,
         on_played=tell if options.explain else None,
     )
-    with stop.on_signals(), serving as server:
+    if options.forward:
+        need_mitmproxy()
+    with stop.on_signals(), serving as server, ExitStack() as opened:
         token = uuid.uuid4().hex[:12] if program else ""
         variables = replay_environment(server.addresses(token), os.environ)
+        proxy = None
+        if options.forward:
+            around = forwarded(server, player, report, variables, token=token, port=port)
+            proxy, variables = opened.enter_context(around)
         if not options.quiet:
-            _show(cassette, server, variables)
+            _show(cassette, server, variables, proxy)
         status = _run(program, variables, stop) if program else stop.wait()
     return _end(player, status, options)
 
@@ -235,12 +253,14 @@ def _run(program: Sequence[str], variables: Mapping[str, str], stop: _Stop) -> i
     return child.finish(process, told=stop.told)
 
 
-def _show(cassette: "Cassette", server: "ReplayServer", variables: Mapping[str, str]) -> None:
+def _show(
+    cassette: "Cassette", server: "ReplayServer", variables: Mapping[str, str], proxy: str | None
+) -> None:
     from abs_replay.reports.totals import plural
 
     say(f"replaying {cassette.recording.name}: {plural(len(cassette.exchanges), 'exchange')}")
     refused = dict.fromkeys(server.refused, "refused, as recorded: nobody listens")
-    for line in (*listed(server.addresses(), refused), *exported(variables)):
+    for line in (*listed(server.addresses(), refused, proxy), *exported(variables)):
         say(line)
 
 

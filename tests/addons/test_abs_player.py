@@ -41,7 +41,7 @@ PIECES = (b"data: 1\n\n", b"data: 2\n\n", b"data: [DONE]\n\n")
 CRASH = """
 from mitmproxy import ctx
 def running():
-    ctx.master.addons.get("absplayer")._places = None
+    ctx.master.addons.get("absplayer").leading = None
 """
 
 
