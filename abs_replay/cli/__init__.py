@@ -25,6 +25,7 @@ COMMANDS = {
     "export": ("abs_replay.cli.export", "Write a recording as a cassette, or for other tools."),
     "replay": ("abs_replay.cli.replay", "Serve a cassette in place of agent, model and tools."),
     "check": ("abs_replay.cli.check", "Look cassettes through for what would make a job lie."),
+    "learn": ("abs_replay.cli.learn", "Compare two recordings, and propose what does not count in matching."),
     "run": ("abs_replay.cli.run", "Play sessions against an agent, live or replayed, and grade them."),
     "grade": ("abs_replay.cli.grade", "Judge stored traces by sessions; nothing is run."),
     "diff": ("abs_replay.cli.diff", "List what flipped between two gradings."),
