@@ -12,17 +12,18 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 
-from abs_replay.batches import Batch, Made, size, weight_of
+from abs_replay.batches import Batch, Made, weight_of
 from abs_replay.errors import StoreError, StoreLocked
-from abs_replay.exchange import Exchange, Mark, Outcome, Recording, header
+from abs_replay.exchange import Exchange, Mark, Recording
 from abs_replay.redact import Redactor
 from abs_replay.snapshots import EVERY_S, Open, Snapshots
 from abs_replay.store import Kept, Spool, Store, Unfinished, Writer, exchanges_in
+from abs_replay.summary import Summary
 
 BATCH_S = 0.05  # what comes within this time becomes one transaction; readers try every 20 ms
 BATCH_SIZE = 500
@@ -37,44 +38,6 @@ SWITCH_S = (
 MEMORY = 128 << 20  # bytes that may wait to be written
 AGAIN_S = 1.0  # between two tries, while neither store nor spool can be written
 AT_LAST_S = 3.0  # how long it is tried at the end
-
-STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What a recording came to. `errors` had no whole or no good answer; `lost` were not kept."""
-
-    exchanges: int = 0
-    streams: int = 0
-    bytes: int = 0
-    errors: int = 0
-    lost: int = 0
-    spooled: int = 0
-    marks: int = 0
-
-    def plus(self, kept: Sequence[Kept]) -> "Summary":
-        exchanges = exchanges_in(kept)
-        return replace(
-            self,
-            exchanges=self.exchanges + len(exchanges),
-            streams=self.streams + sum(map(is_stream, exchanges)),
-            bytes=self.bytes + sum(map(size, exchanges)),
-            errors=self.errors + sum(map(is_error, exchanges)),
-            marks=self.marks + len(kept) - len(exchanges),
-        )
-
-
-def is_stream(exchange: Exchange) -> bool:
-    """Whether the answer came as a stream of events."""
-    response = exchange.response
-    return response is not None and (header(response.headers, "content-type") or "").startswith(STREAMS)
-
-
-def is_error(exchange: Exchange) -> bool:
-    """Whether there was no whole answer, or none of success. SDKs hang up on whole streams, too."""
-    whole = exchange.outcome in (Outcome.COMPLETE, Outcome.CLIENT_CLOSED)
-    return exchange.response is None or exchange.response.status >= 400 or not whole
 
 
 def say_on_stderr(message: str) -> None:

@@ -13,8 +13,9 @@ import pytest
 
 from abs_replay.errors import RecordingError, StoreError
 from abs_replay.exchange import Body, Channel, Exchange, Outcome, Recording, Request, Response, Role
-from abs_replay.recorder import Recorder, Summary
+from abs_replay.recorder import Recorder
 from abs_replay.store import Spool, Store
+from abs_replay.summary import Summary
 from abs_replay.tee import Tee
 
 NOW = 1_750_000_000.0

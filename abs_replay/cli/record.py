@@ -28,9 +28,9 @@ from abs_replay.routes import Routes
 if TYPE_CHECKING:
     from abs_replay.cli.recording_control import Control
     from abs_replay.proxy import Listeners
-    from abs_replay.recorder import Summary
     from abs_replay.redact import Redactor
     from abs_replay.running import Running
+    from abs_replay.summary import Summary
 
 POLL_S = 0.05
 STATUS_S = 0.5

@@ -20,9 +20,10 @@ from urllib.parse import parse_qs, urlsplit
 from abs_replay.batches import size
 from abs_replay.channels import is_loopback
 from abs_replay.exchange import Exchange, Headers, Mark, Recording, header
-from abs_replay.recorder import Recorder, Summary
+from abs_replay.recorder import Recorder
 from abs_replay.running import CONTROL, TOKEN_HEADER
 from abs_replay.store.rows import exchange_of, row_of_line
+from abs_replay.summary import Summary
 
 if TYPE_CHECKING:
     from abs_replay.exact_json import Json

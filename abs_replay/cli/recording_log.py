@@ -16,7 +16,7 @@ from abs_replay.cli.saying import harmless
 from abs_replay.exchange import Exchange, Mark
 
 if TYPE_CHECKING:
-    from abs_replay.recorder import Summary
+    from abs_replay.summary import Summary
 
 
 class Log:
