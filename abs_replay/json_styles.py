@@ -7,7 +7,7 @@ Numbers keep how they were written (`1e-7`, `0.10`); a text that no style gives 
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from abs_replay.exact_json import Number
@@ -124,12 +124,24 @@ def write_each(values: Sequence[Any], style: str) -> list[str]:
     return [_MARKED.sub(r"\1", piece) if _MARK in piece else piece for piece in pieces]
 
 
+# What stands behind the first bracket, or the first key, shows which styles it can not be.
+_OPENS = re.compile(r'[{\[]\n|\{"(?:[^"\\]|\\.)*+":( ?)')
+
+
 def styled(text: str) -> tuple[Any, str] | None:
     """Give the value and the style that write this text again, or None where none does."""
-    for style in STYLES if (value := _reviewable(text)) is not None else ():
+    for style in _possible(text) if (value := _reviewable(text)) is not None else ():
         if write(value, style) == text:
             return value, style
     return None
+
+
+def _possible(text: str) -> Iterable[str]:
+    opens = _OPENS.match(text)
+    if opens is None:
+        return STYLES
+    kind = "indent" if opens[1] is None else "spaced" if opens[1] else "compact"
+    return (style for style in STYLES if style.startswith(kind))
 
 
 def in_style(text: str, style: str) -> Any:
@@ -147,5 +159,15 @@ def _reviewable(text: str) -> Any:
 
 
 def _within(value: Any, depth: int) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return depth > 0 and all(_within(item, depth - 1) for item in inner)
+    """Say whether nothing lies deeper; level by level, since a body may have a million values."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(depth - 1):
+        if not level:
+            return True
+        level = [
+            item
+            for outer in level
+            for item in (outer.values() if type(outer) is dict else outer)
+            if type(item) is dict or type(item) is list
+        ]
+    return not any(level)

@@ -40,6 +40,8 @@ def body_document(body: Body) -> dict[str, Any]:
         return {"base64": base64.b64encode(body.data).decode(), **_cut(body), **_chunks(body)}
     shown = _as_json(text) or _as_events(text) or _as_text(text)
     document = {**shown, **_cut(body), **(_event_chunks(body, shown) or _chunks(body))}
+    if "json" in shown:  # found by writing it
+        return document
     return document if read_body(document) == body else {**_as_text(text), **_cut(body), **_chunks(body)}
 
 
@@ -71,7 +73,8 @@ def _as_json(text: str) -> dict[str, Any] | None:
     if found is None:
         return None
     value, style = found
-    before, after = text[: text.index(core)], text[text.index(core) + len(core) :]
+    start = len(text) - len(text.lstrip(_WHITE))
+    before, after = text[:start], text[start + len(core) :]
     around = {"style": style if style != "compact" else "", "before": before, "after": after}
     return {"json": value, **{key: said for key, said in around.items() if said}}
 

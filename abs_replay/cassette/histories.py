@@ -14,7 +14,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 from abs_replay.cassette.bodies import BadBody
@@ -28,6 +27,10 @@ KEYS = frozenset(("as", "keep", "append", "set", "without"))
 LEAST = 200
 
 type Document = dict[str, Any]
+
+
+# Which requests may be pointed to: those of a channel, and those of it with the same fields beside the list.
+type _Table = tuple[Channel, str, tuple[tuple[str, bytes], ...] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Pointing:
 
     def __init__(self, ids: Iterable[str]) -> None:
         self._once = {id_ for id_, count in Counter(ids).items() if count == 1}
-        self._known: dict[tuple[Any, ...], _Base] = {}
+        self._known: dict[_Table, dict[bytes, _Base]] = {}
 
     def begin(self) -> None:
         """A conversation begins: what stands before it may move, or go."""
@@ -60,23 +63,17 @@ class Pointing:
         fields = {key: _digest(write(item)) for key, item in value.items() if key != name}
         base = _Base(id_, name, len(value[name]), fields, list(value))
         prefixes = list(_prefixes(value[name]))
-        tables = ((channel, name), (channel, name, tuple(fields.items())))
-        pointed = [found for table in tables if (found := self._from_longest(table, prefixes, base, value))]
-        if id_ in self._once:
-            for table, prefix in product(tables, prefixes):
-                self._known.setdefault((*table, prefix), base)
-        best = min(pointed, key=_length, default=None)
+        found: list[Document | None] = []
+        for table in ((channel, name, None), (channel, name, tuple(fields.items()))):
+            known = self._known.setdefault(table, {})
+            # The longest that was there before, and of those that have it the first.
+            kept = next((n for n in range(len(prefixes), 0, -1) if prefixes[n - 1] in known), 0)
+            if kept:
+                found.append(_from(known[prefixes[kept - 1]], kept, base, value))
+            if id_ in self._once:
+                known.update((prefix, base) for prefix in prefixes[kept:])
+        best = min((each for each in found if each), key=_length, default=None)
         return best if best and _length(best) + LEAST <= length else None
-
-    def _from_longest(
-        self, table: tuple[Any, ...], prefixes: list[bytes], new: _Base, value: Document
-    ) -> Document | None:
-        """Point to the first exchange whose messages begin with as many of these as any, but none."""
-        for kept in range(len(prefixes) - 1, 0, -1):
-            base = self._known.get((*table, prefixes[kept]))
-            if base:
-                return _from(base, kept, new, value)
-        return None
 
 
 def list_of(value: Any) -> str | None:
@@ -91,12 +88,11 @@ def _digest(text: str) -> bytes:
 
 
 def _prefixes(messages: list[Any]) -> Iterator[bytes]:
-    """A digest for none of the messages, for the first, for the first two, and so on.
+    """A digest for the first message, for the first two, and so on.
 
     They are digests of what is written, since 1 and true are equal and not the same.
     """
     digest = hashlib.blake2b(digest_size=16)
-    yield digest.digest()
     for text in write_each(messages, "compact"):
         digest.update(text.encode("utf-8", "surrogatepass") + b"\n")
         yield digest.digest()

@@ -37,18 +37,38 @@ def one_line(text: str) -> str:
 
 
 def _render(value: Any, indent: int) -> str:
-    flat = write(value, "spaced")
     if not isinstance(value, dict | list) or not value or isinstance(value, Line):
-        return flat
+        return write(value, "spaced")
     # The document's own two levels always stand open, so that every exchange begins on a new line.
-    if indent >= 4 and len(flat) + indent <= WIDTH and not _holds_lines(value):
-        return flat
+    if indent >= 4 and not _holds_lines(value) and _weight(value, WIDTH - indent) >= 0:
+        flat = write(value, "spaced")
+        if len(flat) + indent <= WIDTH:
+            return flat
     blank = " " * (indent + 2)
     if isinstance(value, dict):
         inner = [f"{blank}{write(key, 'spaced')}: {_render(item, indent + 2)}" for key, item in value.items()]
         return "{\n" + ",\n".join(inner) + "\n" + " " * indent + "}"
     inner = [blank + _render(item, indent + 2) for item in value]
     return "[\n" + ",\n".join(inner) + "\n" + " " * indent + "]"
+
+
+def _weight(value: Any, room: int) -> int:
+    """The room that is left behind a value at best; below 0, and not looked at further, where it is too long.
+
+    It is cheaper than to write at every level what is too long for a line.
+    """
+    if isinstance(value, str):
+        return room - len(value) - 2
+    if not isinstance(value, dict | list):
+        return room - 1
+    room -= 2 * len(value)
+    for item in value.items() if isinstance(value, dict) else value:
+        if room < 0:
+            break
+        if isinstance(value, dict):
+            room, item = room - len(item[0]) - 4, item[1]
+        room = _weight(item, room)
+    return room
 
 
 def _holds_lines(value: Any) -> bool:
