@@ -145,7 +145,7 @@ def _what(
         return _from_store(recording, store), arguments
     if not arguments:
         raise UsageError("nothing to replay: say abs replay FILE.cassette.json, or --recording last")
-    return _from_file(Path(arguments[0])), arguments[1:]
+    return from_file(Path(arguments[0])), arguments[1:]
 
 
 def _from_store(recording: str, store: Path | None) -> "Cassette":
@@ -163,7 +163,8 @@ def _from_store(recording: str, store: Path | None) -> "Cassette":
     return Cassette(found, exchanges)
 
 
-def _from_file(path: Path) -> "Cassette":
+def from_file(path: Path) -> "Cassette":
+    """Read a cassette; raises `CassetteError`."""
     from abs_replay.cassette import loads
 
     try:
