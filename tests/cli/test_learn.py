@@ -77,7 +77,7 @@ def abs_(*arguments: str, folder: Path, **environ: str) -> subprocess.CompletedP
         text=True,
         timeout=60,
         cwd=folder,
-        env=os.environ,
+        env=environment,
         check=False,
     )
 
