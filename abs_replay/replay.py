@@ -23,6 +23,7 @@ from abs_replay.exchange import Channel, Exchange, Request, Upstream
 from abs_replay.matching import Match
 from abs_replay.player import Miss, Played, Player
 from abs_replay.player.miss import explain, explain_played
+from abs_replay.reports.totals import plural
 from abs_replay.server import ReplayServer
 from abs_replay.spec import ignoring
 from abs_replay.spec.configuration import find
@@ -61,23 +62,24 @@ class Replay:
         self._log: list[Asked] = []
         self._player = Player(cassette, Match(matching.mode or Match.CANONICAL), matching.ignore)
         self._server = ReplayServer(self._player, on_miss=self._note_miss, on_played=self._note_played)
-        self._addresses: Mapping[Channel, str] = {}
+        self.addresses: Mapping[Channel, str] = {}
+        self._environment: dict[str, str] = {}
 
     # -- where it is
 
     @property
     def urls(self) -> Mapping[str, str]:
         """The base URL of every channel, by its name: `llm:openai`, `tool:Orders`, `agent`."""
-        return MappingProxyType({str(channel): url for channel, url in self._addresses.items()})
+        return MappingProxyType({str(channel): url for channel, url in self.addresses.items()})
 
     def url(self, channel: str) -> str:
         """The base URL of a channel, by its name, or by its role where there is one such (`llm`)."""
-        return self._addresses[chosen(tuple(self._addresses), channel)]
+        return self.addresses[chosen(tuple(self.addresses), channel)]
 
     @property
     def environment(self) -> Mapping[str, str]:
         """The variables that `abs replay -- COMMAND` would set; keys that are missing are placeholders."""
-        return MappingProxyType(replay_environment(self._addresses, os.environ))
+        return MappingProxyType(self._environment)
 
     # -- what came
 
@@ -102,14 +104,14 @@ class Replay:
 
     def failure(self, *, with_unused: bool = True) -> str | None:
         """Say what is wrong with what was asked so far; None where nothing is."""
-        summary = self._player.summary()
+        summary, name = self._player.summary(), self.cassette.recording.name
         told: list[str] = []
         if self._fail_missed and summary.missed:
-            told.append(f"asked {summary.missed} times for what is not in {self.cassette.recording.name}:")
-            told += [f"  {asked.why}" for asked in self.misses[:SHOWN]]
+            told.append(f"{plural(summary.missed, 'request')} missed in cassette {name}:")
+            told += [asked.why for asked in self.misses[:SHOWN]]
         if self._fail_unused and with_unused and summary.unused:
-            told.append(f"{len(summary.unused)} of {self.cassette.recording.name} not asked for:")
-            told += [f"  {_named(exchange)}" for exchange in summary.unused[:SHOWN]]
+            told.append(f"{plural(len(summary.unused), 'exchange')} unused of cassette {name}:")
+            told += [_named(exchange) for exchange in summary.unused[:SHOWN]]
         return "\n".join(told) or None
 
     # -- while it runs
@@ -117,7 +119,8 @@ class Replay:
     def start(self) -> None:
         """Listen; raises `RecordingError` where that can not be."""
         self._server.start()
-        self._addresses = self._server.addresses()
+        self.addresses = self._server.addresses()
+        self._environment = replay_environment(self.addresses, os.environ)
 
     def stop(self) -> None:
         """End every connection."""
