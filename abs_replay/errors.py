@@ -72,5 +72,9 @@ class ReplayMiss(AbsReplayError):
     exit_status = 1
 
 
+class UpstreamError(AbsReplayError):
+    """What was asked live gave no answer, or not all of it."""
+
+
 class JudgeError(AbsReplayError):
     """The judge can not be reached or understood."""

@@ -22,7 +22,7 @@ def fetch(client: httpx.Client, request: httpx.Request, channel: Channel, limit_
     try:
         _receive(client, request, arrival)
     except httpx.HTTPError as failure:
-        outcome, error = _outcome(failure, limit_s)
+        outcome, error = outcome_of(failure, limit_s)
     return Exchange(
         id=f"x-{uuid.uuid4().hex}",
         channel=channel,
@@ -94,7 +94,8 @@ def _headers(headers: httpx.Headers) -> Headers:
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers.raw)
 
 
-def _outcome(failure: httpx.HTTPError, limit_s: float) -> tuple[Outcome, str]:
+def outcome_of(failure: httpx.HTTPError, limit_s: float) -> tuple[Outcome, str]:
+    """How a failure is kept, and in which words."""
     words = str(failure) or type(failure).__name__
     if isinstance(failure, httpx.TimeoutException):
         return Outcome.TIMED_OUT, f"no whole answer within {limit_s:g} s"
