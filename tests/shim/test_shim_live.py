@@ -1,4 +1,4 @@
-"""The real MCP client and a real server, with the shim between them."""
+"""The real MCP client and a real server, with the shim between them, and then in its place."""
 
 import asyncio
 import contextlib
@@ -23,6 +23,7 @@ from abs_replay.store import Store
 pytestmark = pytest.mark.processes
 
 type Talk = tuple[Recording, list[Exchange], list[tuple[str, str, bool]]]
+type Saw = tuple[list[tuple[str, str, bool]], list[object]]
 
 SERVER = Path(__file__).parent / "mcp_server.py"
 
@@ -35,25 +36,30 @@ async def progress(progress: float, total: float | None, message: str | None) ->
     assert (progress, total, message) == (1, 2, "half")
 
 
-async def call(store: Path, mode: str) -> list[tuple[str, str, bool]]:
-    """Call tools as an agent would; gives what the client saw: tool, words, whether it failed."""
-    abs_ = ["-c", "from abs_replay.cli import main; main()", "shim", "demo", "--store", str(store)]
-    server = StdioServerParameters(command=sys.executable, args=[*abs_, "--", sys.executable, str(SERVER)])
+async def call(mode: str, *arguments: str) -> Saw:
+    """Call tools of a shim as an agent would; gives what the client saw: tool, words, whether it failed.
+
+    And the objects of which it had that.
+    """
+    abs_ = ["-c", "from abs_replay.cli import main; main()", "shim", "demo", *arguments]
+    server = StdioServerParameters(command=sys.executable, args=abs_)
     calls: list[tuple[str, dict[str, Any]]] = [("add", {"a": 1, "b": 2}), ("nope", {})]
     calls += [("ask", {"question": "6*7"})] if mode == "legacy" else []
-    seen = []
+    seen: list[tuple[str, str, bool]] = []
+    objects: list[object] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # sampling is on its way out of the protocol
         async with Client(stdio_client(server), mode=mode, sampling_callback=sampled) as client:
-            await client.list_tools()
+            objects.append(await client.list_tools())
             for name, arguments in calls:
                 result = await client.call_tool(name, arguments, progress_callback=progress)
+                objects.append(result)
                 (block,) = result.content
                 assert isinstance(block, TextContent)
                 seen.append((name, block.text, bool(result.is_error)))
             with contextlib.suppress(MCPError, TimeoutError):
                 await client.call_tool("hang", {}, read_timeout_seconds=0.3)
-    return seen
+    return seen, objects
 
 
 def kept(store: Path) -> list[Exchange]:
@@ -67,10 +73,17 @@ def kept(store: Path) -> list[Exchange]:
 
 
 @pytest.fixture(scope="module", params=["legacy", "auto"])
-def talk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Talk:
-    """What was recorded, and what the client saw."""
+def lived(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Saw]:
+    """The client's mode, the store that was recorded into, and what the client saw."""
     store = tmp_path_factory.mktemp("shim") / "store.duckdb"
-    saw = asyncio.run(call(store, request.param))
+    recorded = ("--store", str(store), "--", sys.executable, str(SERVER))
+    return request.param, store, asyncio.run(call(request.param, *recorded))
+
+
+@pytest.fixture(scope="module")
+def talk(lived: tuple[str, Path, Saw]) -> Talk:
+    """What was recorded, and what the client saw."""
+    _, store, (saw, _) = lived
     seen = kept(store)
     (summary,) = Store(store).recordings()
     return summary.recording, seen, saw
@@ -105,3 +118,15 @@ def test_progress_and_what_the_server_asked_stand_in_the_stream_of_their_call(ta
         answered = next(response for body, response in named.items() if b'"42"' in body)
         assert answered is not None
         assert answered.status == 202
+
+
+def test_a_replay_gives_the_client_equal_objects_and_starts_no_server(
+    lived: tuple[str, Path, Saw], talk: Talk, tmp_path: Path
+) -> None:
+    mode, _, saw = lived
+    cassette = tmp_path / "demo.cassette.json"
+    cassette.write_text(dumps(Cassette(talk[0], tuple(talk[1]))), encoding="utf-8")
+    started = tmp_path / "started"
+    server = ("--", sys.executable, "-c", f"open({str(started)!r}, 'w')")
+    assert asyncio.run(call(mode, "--replay", str(cassette), *server)) == saw
+    assert not started.exists()
