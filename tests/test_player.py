@@ -59,6 +59,14 @@ def test_the_same_request_is_answered_in_recorded_order_and_then_misses() -> Non
     assert [said(playing.play(hello, LLM)) for _ in range(3)] == ["one", "two", "used_up"]
 
 
+def test_recorded_order_is_that_of_times_and_not_of_the_file() -> None:
+    asked = request(chat("hi"))
+    later, earlier = (replace(exchange(asked, text), started_at=at) for text, at in (("b", 2.0), ("a", 1.0)))
+    unsaid = exchange(asked, "0")
+    playing = player([later, earlier, unsaid])
+    assert [said(playing.play(asked, LLM)) for _ in range(3)] == ["0", "a", "b"]
+
+
 def test_every_scope_plays_from_the_beginning() -> None:
     hello = request(chat("hello"))
     playing = player([exchange(hello, "one"), exchange(hello, "two")])

@@ -1,5 +1,6 @@
 """`abs export`: write a recording, or a conversation, for other tools."""
 
+import json
 import os
 import re
 from collections import Counter
@@ -14,8 +15,11 @@ from abs_replay.errors import StoreError, UsageError
 from abs_replay.exporters import EXPORTERS
 
 if TYPE_CHECKING:
-    from abs_replay.exchange import Recording
+    from collections.abc import Iterator, Sequence
+
+    from abs_replay.exchange import Exchange, Recording
     from abs_replay.exporters import Content
+    from abs_replay.exporters.conversations import Conversation
     from abs_replay.store import Store
     from abs_replay.trace import Trace
 
@@ -45,35 +49,84 @@ class Command(click.Command):
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
     help="The file to write; - is standard output [default: NAME and the format's ending].",
 )
+@click.option(
+    "--split-by",
+    type=click.Choice(["conversation"]),
+    help="Write a cassette for each conversation: NAME-1, or what a mark calls it; what belongs to none is "
+    "NAME-rest.",
+)
+@click.option(
+    "--only-used",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="REPORT",
+    help="Only the exchanges that a replay played, by what abs replay --report REPORT wrote.",
+)
 @click.option("--force", is_flag=True, help="Write over a file that exists.")
-def command(ref: str, format_: str, store: Path | None, output: Path | None, force: bool) -> None:
+def command(
+    ref: str,
+    format_: str,
+    store: Path | None,
+    output: Path | None,
+    split_by: str | None,
+    only_used: Path | None,
+    force: bool,
+) -> None:
     """Write a RECORDING (a name, an id, last, last~1; last if none is given), or one TRACE of it.
 
     \b
     abs export                                     the last recording, as NAME.cassette.json
     abs export refund --output tests/refund.cassette.json
     abs export refund --format traces              its conversations, for abs grade --traces
+    abs export --only-used report.json             without what no test asks for
     abs export t-3f2a --format otel --output -     one conversation as OpenTelemetry spans
 
     Secrets were taken out when it was recorded.
     """
-    from abs_replay.exporters import render
     from abs_replay.store import Store, default_path
 
     stored = Store(default_path(store, os.environ))
     recording, trace = _chosen(stored, ref)
-    wanted = EXPORTERS[format_]
+    _check(format_, output, split_by, only_used)
     content = (
-        _exchanges(stored, recording, trace, format_)
-        if wanted.of_exchanges
+        _exchanges(stored, recording, trace, format_, only_used)
+        if EXPORTERS[format_].of_exchanges
         else _traces(stored, recording, trace)
     )
-    name = trace.id if trace else recording.name
-    path = output or Path(f"{_file_name(name)}{wanted.ending}")
+    name = _file_name(trace.id if trace else recording.name)
+    path = output or Path(f"{name}{EXPORTERS[format_].ending}")
+    for part, file in _parts(content, path) if split_by else ((content, path),):
+        _write(part, format_, file, force)
+    if EXPORTERS[format_].of_exchanges and not content.exchanges:
+        say(f"warning: recording {recording.name} holds no exchange that ended")
+
+
+def _check(format_: str, output: Path | None, split_by: str | None, only_used: Path | None) -> None:
+    """Refuse what does not go together, before anything is read."""
+    if only_used and not EXPORTERS[format_].of_exchanges:
+        raise UsageError(f"--only-used chooses exchanges, and --format {format_} writes traces")
+    if split_by and (format_ != "cassette" or output == STDOUT):
+        what = "to standard output" if output == STDOUT else f"with --format {format_}"
+        raise UsageError(f"--split-by writes several cassettes, which can not be done {what}")
+
+
+def _write(content: "Content", format_: str, path: Path, force: bool) -> None:
+    from abs_replay.exporters import render
+
     write(path, render(format_, content), force)
     say(f"{path}: {_counted(content)}", err=path == STDOUT)
-    if wanted.of_exchanges and not content.exchanges:
-        say(f"warning: recording {recording.name} holds no exchange that ended")
+
+
+def _parts(content: "Content", path: Path) -> "Iterator[tuple[Content, Path]]":
+    """A recording's conversations, with a file for each beside the one that would hold all."""
+    from abs_replay.exporters import Content
+    from abs_replay.exporters.conversations import numbered
+
+    ending = EXPORTERS["cassette"].ending
+    name = path.name.removesuffix(ending) if path.name.endswith(ending) else path.stem
+    for called, parts in numbered(content.conversations).items():
+        exchanges = tuple(exchange for part in parts for exchange in part.exchanges)
+        file = path.with_name(f"{name}-{_file_name(called)}{ending}")
+        yield Content(content.recording, exchanges, conversations=parts), file
 
 
 def _chosen(store: "Store", ref: str) -> "tuple[Recording, Trace | None]":
@@ -95,7 +148,9 @@ def _derived(store: "Store", recording_id: str | None) -> "tuple[Trace, ...]":
     return traces_of(store, recording_id, by=conversation_key())
 
 
-def _exchanges(store: "Store", recording: "Recording", trace: "Trace | None", format_: str) -> "Content":
+def _exchanges(
+    store: "Store", recording: "Recording", trace: "Trace | None", format_: str, report: Path | None
+) -> "Content":
     from abs_replay.exporters import Content
 
     if trace is not None:
@@ -109,7 +164,38 @@ def _exchanges(store: "Store", recording: "Recording", trace: "Trace | None", fo
             f"recording {recording.name} holds traces and no exchanges, so there is nothing for --format "
             f"{format_}: say --format traces"
         )
-    return Content(recording, exchanges)
+    if report:
+        exchanges = _used(exchanges, report, recording)
+    parts = _conversations(store, recording, exchanges) if format_ == "cassette" else ()
+    return Content(recording, exchanges, conversations=parts)
+
+
+def _conversations(
+    store: "Store", recording: "Recording", exchanges: "Sequence[Exchange]"
+) -> "tuple[Conversation, ...]":
+    from abs_replay.cli.conversations import conversation_key
+    from abs_replay.derivation import account_of
+    from abs_replay.exporters.conversations import conversations
+
+    return conversations(exchanges, account_of(store, recording, conversation_key()))
+
+
+def _used(exchanges: "Sequence[Exchange]", report: Path, recording: "Recording") -> "tuple[Exchange, ...]":
+    """Those that a replay played; raises `UsageError` for a report that is none, or of another recording."""
+    try:
+        used = json.loads(report.read_bytes())["used"]
+        wanted = {id_ for id_ in used if isinstance(id_, str)}
+    except OSError as error:
+        raise UsageError(f"{report} can not be read: {error.strerror or error}") from None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise UsageError(f"{report} is no report: abs replay --report {report} writes one") from None
+    found = tuple(exchange for exchange in exchanges if exchange.id in wanted)
+    if len(found) < len(wanted):
+        raise UsageError(
+            f"{report} names {len(wanted) - len(found)} exchanges that recording {recording.name} does not "
+            "hold: it is of a replay of another one"
+        )
+    return found
 
 
 def _traces(store: "Store", recording: "Recording", trace: "Trace | None") -> "Content":

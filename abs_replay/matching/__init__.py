@@ -69,7 +69,9 @@ class Index:
     def _grouped(self) -> dict[tuple[Channel, tuple[str, str, str]], Group]:
         forms: dict[tuple[Channel, tuple[str, str, str]], list[int]] = {}
         first: dict[tuple[Channel, tuple[str, str, str]], Canonical] = {}
-        for number, exchange in enumerate(self.exchanges):
+        # A cassette's exchanges stand by conversation; what was recorded first is played first.
+        for number in sorted(range(len(self.exchanges)), key=lambda n: self.exchanges[n].started_at):
+            exchange = self.exchanges[number]
             form = canonical(exchange.request, exchange.channel, self._ignore)
             forms.setdefault((exchange.channel, form.key), []).append(number)
             first.setdefault((exchange.channel, form.key), form)
