@@ -1,7 +1,9 @@
 """What a replay came to, at its end: for people in lines, for jobs in a file."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from abs_replay.cli.saying import say
@@ -12,9 +14,12 @@ if TYPE_CHECKING:
     from abs_replay.player import Summary
 
 _UNUSED_SHOWN = 10
+_NONE: Mapping[str, int] = MappingProxyType({})
 
 
-def write_report(path: Path, cassette: "Cassette", summary: "Summary") -> None:
+def write_report(
+    path: Path, cassette: "Cassette", summary: "Summary", faults: Mapping[str, int] = _NONE
+) -> None:
     """For `abs check --report` and for jobs: ids, since numbers move when a cassette is edited."""
     from abs_replay.player.miss import explain
 
@@ -33,17 +38,22 @@ def write_report(path: Path, cassette: "Cassette", summary: "Summary") -> None:
             for miss in summary.misses
         ],
     }
+    if faults:
+        report["faults"] = dict(faults)
     try:
         path.write_text(f"{json.dumps(report, indent=2)}\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path} can not be written: {error.strerror or error}") from None
 
 
-def show(summary: "Summary") -> None:
+def show(summary: "Summary", faults: Mapping[str, int] = _NONE) -> None:
     from abs_replay.reports.totals import plural
 
     used, unused = len(summary.used), len(summary.unused)
     say(f"{plural(used, 'exchange')} used, {unused} unused, {summary.missed} missed")
+    if faults:
+        kinds = ", ".join(f"{kind} {count}" for kind, count in faults.items())
+        say(f"{plural(sum(faults.values()), 'fault')}: {kinds}")
     for exchange in summary.unused[:_UNUSED_SHOWN]:
         asked = f"{exchange.request.method} {exchange.request.path}"
         say(f"  unused: {asked} on {exchange.channel} (id {exchange.id})")

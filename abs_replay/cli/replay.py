@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from abs_replay.exchange import Request
     from abs_replay.player import Miss, Played, Player
     from abs_replay.server import ReplayServer
+    from abs_replay.spec.faults import Faults
     from abs_replay.spec.ignoring import Ignore
 
 DEFAULT_PORT = 7070
@@ -45,6 +46,7 @@ class Options:
     report: Path | None
     explain: bool
     forward: bool
+    faults: "Faults | None"
 
 
 class _Timing(click.ParamType[float | None]):
@@ -86,6 +88,11 @@ class _Timing(click.ParamType[float | None]):
     "--forward", is_flag=True, help="Be a proxy, too, for clients that insist on the real https:// hosts."
 )
 @click.option("--timing", type=_Timing(), default="none", show_default=True, help="none, recorded, or x10.")
+@click.option(
+    "--fault",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Have the faults that this YAML file names: latency, cut, status, rate_limit, malformed.",
+)
 @click.option("--fail-unused", is_flag=True, help="Exit 1 if anything recorded was not played.")
 @click.option("--quiet", is_flag=True, help="Say nothing but misses.")
 @click.option("--explain", is_flag=True, help="Say of each request why what answered it did.")
@@ -101,6 +108,7 @@ def command(
     port: int | None,
     match: str | None,
     timing: float | None,
+    fault: Path | None,
     fail_unused: bool,
     quiet: bool,
     explain: bool,
@@ -116,7 +124,18 @@ def command(
     abs replay refund.cassette.json -- pytest       a test suite, without agent, model or network
     abs replay --recording last                     what was just recorded, on the same ports
     abs replay x.cassette.json --forward -- curl https://api.openai.com/v1/models
+
+    
+    A file for --fault has rules, of which each is one fault and the requests that have it:
+      seed: 7
+      faults:
+        - {latency: 500, every: 3}                         ms before every third answer
+        - {rate_limit: 20, first: 2, channel: llm}         429 with `retry-after: 20`
+        - {status: 503, path: /orders, probability: 0.2}   in place of what was recorded
+        - {cut: 2, channel: "tool:Orders"}                 the connection ends after 2 chunks
+        - {malformed: 1, first: 1}                         the first chunk is garbled
     """
+    from abs_replay.spec import faults
     from abs_replay.spec.configuration import find
 
     said = find(Path.cwd()).match
@@ -134,6 +153,7 @@ def command(
             report,
             explain,
             forward,
+            faults.load(fault) if fault is not None else None,
         ),
     )
 
@@ -199,6 +219,7 @@ def _replay(cassette: "Cassette", program: Sequence[str], options: Options) -> i
         speed=options.speed,
         on_miss=report,
         on_played=tell if options.explain else None,
+        faults=options.faults,
     )
     if options.forward:
         need_mitmproxy()
@@ -212,7 +233,7 @@ def _replay(cassette: "Cassette", program: Sequence[str], options: Options) -> i
         if not options.quiet:
             _show(cassette, server, variables, proxy)
         status = _run(program, variables, stop) if program else stop.wait()
-    return _end(player, status, options)
+    return _end(player, server.faults, status, options)
 
 
 @dataclass(slots=True)
@@ -265,14 +286,14 @@ def _show(
         say(line)
 
 
-def _end(player: "Player", status: int, options: Options) -> int:
+def _end(player: "Player", faults: Mapping[str, int], status: int, options: Options) -> int:
     from abs_replay.child import exit_status
     from abs_replay.cli.played import show, write_report
 
     summary = player.summary()
     if not options.quiet:
-        show(summary)
+        show(summary, faults)
     if options.report is not None:
-        write_report(options.report, player.cassette, summary)
+        write_report(options.report, player.cassette, summary, faults)
     failed = summary.missed > 0 or (options.fail_unused and len(summary.unused) > 0)
     return exit_status(status, failed)

@@ -92,6 +92,15 @@ class Player:
         assert form is not None
         return self._play_alike(request, channel, form, state)
 
+    def give_back(self, played: Played, scope: str = "") -> None:
+        """Let an exchange answer once more in its scope: its answer did not arrive as it was recorded."""
+        self._scopes[scope].used.discard(played.number)
+
+    def spare(self, miss: Miss) -> None:
+        """Let a miss not count: it is answered elsewhere."""
+        self._missed -= 1
+        self._misses = [kept for kept in self._misses if kept is not miss]
+
     def unreadable(self, channel: Channel) -> Miss:
         """Count what came on a channel and was no request."""
         return self._miss(Miss(Reason.UNREADABLE, Request("", ""), channel))

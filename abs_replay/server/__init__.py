@@ -19,6 +19,9 @@ from abs_replay.errors import RecordingError
 from abs_replay.exchange import Channel, Request, Upstream
 from abs_replay.player import Miss, Played, Player, refused_channels
 from abs_replay.server.application import App
+from abs_replay.server.faults import Injector
+from abs_replay.server.live import Live
+from abs_replay.spec.faults import Faults
 
 __all__ = ["App", "ReplayServer", "served"]
 
@@ -85,11 +88,14 @@ class ReplayServer:
         speed: float | None = None,
         on_miss: Callable[[Miss], None] | None = None,
         on_played: Callable[[Played, Request], None] | None = None,
+        faults: Faults | None = None,
+        live: Live | None = None,
     ) -> None:
         self.upstreams = served(player)
-        self.refused = refused_channels(player.cassette.exchanges)
+        self.refused = refused_channels(player.cassette.exchanges) - (live.channels if live else frozenset())
         self._host, self._port = host, port
-        self._app = App(player, speed, on_miss, on_played)
+        self._injector = Injector(faults) if faults is not None and faults.rules else None
+        self._app = App(player, speed, on_miss, on_played, self._injector, live)
         self._bound: dict[Channel, socket.socket] = {}
 
     def start(self) -> None:
@@ -137,6 +143,11 @@ class ReplayServer:
     def soon(self, work: Callable[[], object]) -> None:
         """Have something done in the thread that plays, between two requests."""
         self._server.loop.call_soon_threadsafe(work)
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        """How many faults there were so far, by kind."""
+        return self._injector.had if self._injector is not None else {}
 
     def stop(self) -> None:
         """End every connection, and the thread; once is enough."""

@@ -8,6 +8,8 @@ from typing import Any
 from abs_replay.exchange import Channel, Request
 from abs_replay.player import Miss, Played, Player
 from abs_replay.player.miss import STATUS, answer
+from abs_replay.server.faults import Fault, Injector, refusal, spoiled
+from abs_replay.server.live import Live, relay
 from abs_replay.server.patience import in_its_time
 from abs_replay.server.replies import Ending, Reply, reply
 from abs_replay.server.requests import Receive, play_scope, read, whole_body
@@ -15,6 +17,7 @@ from abs_replay.server.requests import Receive, play_scope, read, whole_body
 type Send = Callable[[Any], Any]
 
 RESET = ("POST", "/__abs__/reset")
+NO_FAULT = Fault()
 
 
 class App:
@@ -26,12 +29,15 @@ class App:
         speed: float | None = None,
         on_miss: Callable[[Miss], None] | None = None,
         on_played: Callable[[Played, Request], None] | None = None,
+        injector: Injector | None = None,
+        live: Live | None = None,
     ) -> None:
         self.channels: dict[int, Channel] = {}  # by the port of the listener
         self.closing = asyncio.Event()
         self._player, self._speed = player, speed
         self._on_miss, self._on_played = on_miss, on_played
         self._replies: dict[int, Reply] = {}
+        self._injector, self._live = injector, live
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         body = await whole_body(receive)
@@ -39,21 +45,57 @@ class App:
             return
         token, request = read(scope, body)
         if (request.method, request.target) == RESET:
-            self._player.reset()
-            await _send_all(send, 204, "text/plain", b"")
+            await self._reset(send)
             return
         port = scope["server"][1]
+        fault = NO_FAULT
+        if self._injector is not None:
+            fault = self._injector.decide(self.channels[port], request.path)
+            if await self._refused(fault, send):
+                return
+        if self._live is not None and self.channels[port] in self._live.channels:
+            await relay(self._live, request, self.channels[port], scope, receive, send)
+            return
         try:
             result = self._player.play(request, self.channels[port], play_scope(request.headers, token))
         except Exception:
             self.refuse(port)  # a fault of ours answers nothing: a job whose client swallows it must not pass
             raise
         if isinstance(result, Miss):
+            if self._live is not None and self._live.answers(result):
+                self._player.spare(result)
+                await relay(self._live, request, result.channel, scope, receive, send)
+                return
             await self._send_miss(result, send)
-        else:
-            if self._on_played is not None:
-                self._on_played(result, request)
-            await self._send_reply(self._reply(result), scope["abs.close"], receive, send)
+            return
+        if self._on_played is not None:
+            self._on_played(result, request)
+        ready = self._reply(result)
+        if fault.wrong is not None:
+            # It did not arrive whole: whoever asks again for it, as after a fault clients do, shall have it.
+            self._player.give_back(result, play_scope(request.headers, token))
+            ready = spoiled(ready, fault.wrong)
+        await self._send_reply(ready, scope["abs.close"], receive, send)
+
+    async def _reset(self, send: Send) -> None:
+        self._player.reset()
+        if self._injector is not None:
+            self._injector.reset()
+        await _send_all(send, 204, "text/plain", b"")
+
+    async def _refused(self, fault: Fault, send: Send) -> bool:
+        """Wait as long as a fault has it, and say whether its answer came in place of a recorded one."""
+        if fault.latency_ms:
+            await self._until(asyncio.get_running_loop().time() + fault.latency_ms / 1000)
+        response = None if fault.wrong is None else refusal(fault.wrong)
+        if response is None:
+            return False
+        fields = [(name.encode(), value.encode()) for name, value in response.headers]
+        length = (b"content-length", str(len(response.body.data)).encode())
+        start = {"type": "http.response.start", "status": response.status, "headers": [*fields, length]}
+        await send(start)
+        await send({"type": "http.response.body", "body": response.body.data, "more_body": False})
+        return True
 
     def _reply(self, played: Played) -> Reply:
         if played.response is not played.exchange.response:

@@ -126,6 +126,25 @@ def test_a_configuration_that_can_not_be_used_is_said_before_anything_runs(
     assert "did you mean `query`?" in result.stderr
 
 
+def test_faults_of_a_file_are_had_counted_and_reported(cassette: Path, tmp_path: Path) -> None:
+    faults, report = tmp_path / "faults.yaml", tmp_path / "report.json"
+    faults.write_text("faults: [{status: 503, first: 1, path: orders}]", encoding="utf-8")
+    command = ["--", *asking("/orders/1", "/orders/1", "/orders/2")]
+    result = replay(cassette, "--fault", faults, "--report", report, "--fail-unused", *command)
+    assert (result.returncode, result.stdout) == (0, "shipped\nlost\n")
+    assert "1 fault: status 1" in result.stderr
+    assert json.loads(report.read_bytes())["faults"] == {"status": 1}
+
+
+def test_what_is_wrong_with_a_file_of_faults_is_said_by_line_before_anything_runs(
+    cassette: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "faults.yaml").write_text("faults:\n  - {status: 200}\n", encoding="utf-8")
+    result = replay(cassette, "--fault", tmp_path / "faults.yaml", "--", *asking("/orders/1"))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "faults.yaml:2: faults[0].status: must be an HTTP status, 400 to 599" in result.stderr
+
+
 def test_the_report_names_what_was_used_unused_and_missed_for_abs_check(
     cassette: Path, tmp_path: Path
 ) -> None:
