@@ -125,7 +125,7 @@ def command(
     abs replay --recording last                     what was just recorded, on the same ports
     abs replay x.cassette.json --forward -- curl https://api.openai.com/v1/models
 
-    
+    \b
     A file for --fault has rules, of which each is one fault and the requests that have it:
       seed: 7
       faults:
