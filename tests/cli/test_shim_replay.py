@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from abs_replay.cassette import Cassette, dumps
-from abs_replay.exchange import Exchange, Recording
+from abs_replay.exchange import Exchange, Outcome, Recording
 from abs_replay.shim.lines import Line
-from abs_replay.shim.talk import Outcome, Place, Talk
+from abs_replay.shim.talk import Place, Talk
 
 pytestmark = pytest.mark.processes
 

@@ -36,12 +36,12 @@ async def progress(progress: float, total: float | None, message: str | None) ->
     assert (progress, total, message) == (1, 2, "half")
 
 
-async def call(mode: str, *arguments: str) -> Saw:
+async def call(mode: str, *command: str) -> Saw:
     """Call tools of a shim as an agent would; gives what the client saw: tool, words, whether it failed.
 
     And the objects of which it had that.
     """
-    abs_ = ["-c", "from abs_replay.cli import main; main()", "shim", "demo", *arguments]
+    abs_ = ["-c", "from abs_replay.cli import main; main()", "shim", "demo", *command]
     server = StdioServerParameters(command=sys.executable, args=abs_)
     calls: list[tuple[str, dict[str, Any]]] = [("add", {"a": 1, "b": 2}), ("nope", {})]
     calls += [("ask", {"question": "6*7"})] if mode == "legacy" else []
