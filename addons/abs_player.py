@@ -63,7 +63,8 @@ class AbsPlayer:
         server.start()
         self._server, self._player = server, player
         hosts = RecordedHosts(server.upstreams, cassette.exchanges)
-        self.leading = Leading(hosts, server.addresses(), asking(player, server.soon, report))
+        ask = asking(player, server.soon, report)
+        self.leading = Leading(hosts, server.addresses(), ask, _warn_of_distrust)
 
     def done(self) -> None:
         if self._server is None or self._player is None:
@@ -101,7 +102,11 @@ class AbsPlayer:
 
 def _nowhere() -> Leading:
     """What leads nowhere, for there is no cassette yet, or no more."""
-    return Leading(RecordedHosts((), ()), {}, lambda request, channel: None)
+    return Leading(RecordedHosts((), ()), {}, lambda request, channel: None, _warn_of_distrust)
+
+
+def _warn_of_distrust(host: str) -> None:
+    log.warning("a client does not trust mitmproxy's certificate for %s", host)
 
 
 addons = [AbsPlayer()]

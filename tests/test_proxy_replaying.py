@@ -84,6 +84,7 @@ class Proxy:
     player: Player
     listeners: dict[Channel, str]
     misses: list[Miss]
+    distrusted: list[str]  # hosts whose certificate a client did not trust
 
     def client(self, **options: Any) -> httpx.Client:
         return httpx.Client(proxy=self.url, verify=self.trust, timeout=10, **options)
@@ -103,12 +104,14 @@ def proxy(
 ) -> Iterator[Proxy]:
     player = Player(cassette)
     misses: list[Miss] = []
+    distrusted: list[str] = []
     with ReplayServer(player, speed=speed, on_miss=misses.append) as server:
         hosts = RecordedHosts(server.upstreams, cassette.exchanges)
-        lead = leading(hosts, server.addresses(), asking(player, server.soon, misses.append), token)
+        ask = asking(player, server.soon, misses.append)
+        lead = leading(hosts, server.addresses(), ask, distrusted.append, token)
         trust = ssl.create_default_context(cafile=str(trusted.certificate))
         with forwarding(lead, trusted) as url:
-            yield Proxy(url, trust, player, dict(server.addresses()), misses)
+            yield Proxy(url, trust, player, dict(server.addresses()), misses, distrusted)
 
 
 def raw(proxy: Proxy, head: bytes, enough: bytes = b"") -> bytes:
@@ -184,6 +187,22 @@ def test_a_host_with_which_no_handshake_succeeded_fails_again_as_often_as_record
                 running.get("https://bad.invalid/c")
     summary = running.player.summary()
     assert (summary.used, summary.missed) == ((there,), 1)
+
+
+def test_a_client_that_does_not_trust_the_authority_is_a_miss_unless_that_was_recorded(
+    trusted: Authority,
+) -> None:
+    connect = Request("CONNECT", "shop.invalid:443", scheme="https", host="shop.invalid:443")
+    there = exchange("1", SHOP, "/s", "shop.invalid", streamed())
+    refused = Exchange("2", SHOP, 0.0, connect, outcome=Outcome.TLS_FAILED)
+    with proxy(recorded(there, refused), trusted) as running:
+        running.trust = ssl.create_default_context()
+        for _ in range(2):
+            with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+                running.get("https://shop.invalid/s")
+    assert running.player.summary().used == (refused,)
+    assert [(miss.request.method, miss.recorded) for miss in running.misses] == [("CONNECT", 1)]
+    assert running.distrusted == ["shop.invalid:443"] * 2
 
 
 def test_what_comes_through_the_proxy_and_to_a_listener_is_played_in_one_scope(trusted: Authority) -> None:

@@ -51,7 +51,7 @@ def forwarded(
 
     hosts = RecordedHosts(server.upstreams, player.cassette.exchanges)
     ask = asking(player, server.soon, on_miss, play_scope((), token))
-    leading = Leading(hosts, server.addresses(), ask, token)
+    leading = Leading(hosts, server.addresses(), ask, _say_distrusted, token)
     recorded = Routes(tuple(Route(host, Role.TOOL) for host, _ in hosts.addresses))
     forward = Forwarding(authority(os.environ), recorded)
     with forwarding(leading, forward.authority, port and port + len(server.upstreams)) as url:
@@ -61,3 +61,7 @@ def forwarded(
         # What kept loopback from a proxy that was there before would lead to what is live on loopback.
         others = {name: value for name, value in variables.items() if name not in ("NO_PROXY", "no_proxy")}
         yield url, others | way.variables
+
+
+def _say_distrusted(host: str) -> None:
+    say(f"warning: a client does not trust the certificate for {host}: abs ca trust-help tells what to do")

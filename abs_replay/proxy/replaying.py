@@ -48,13 +48,19 @@ def asking(
 class Leading:
     """The mitmproxy addon. `listeners` are the base URLs of the replay server's channels.
 
-    `token` is that of the run, whose requests are played in one scope, whichever way they come.
+    `distrusted` is told of each host whose certificate a client refuses to trust. `token` is that of the run,
+    whose requests are played in one scope, whichever way they come.
     """
 
     def __init__(
-        self, hosts: RecordedHosts, listeners: Mapping[Channel, str], ask: Ask, token: str = ""
+        self,
+        hosts: RecordedHosts,
+        listeners: Mapping[Channel, str],
+        ask: Ask,
+        distrusted: Callable[[str], None],
+        token: str = "",
     ) -> None:
-        self._hosts, self._ask = hosts, ask
+        self._hosts, self._ask, self._distrusted = hosts, ask, distrusted
         self._prefix = f"/~{token}" if token else ""
         self._listeners = {channel: address(url) for channel, url in listeners.items()}
         self._own = frozenset(self._listeners.values())
@@ -81,13 +87,20 @@ class Leading:
             self._stranger.tls_start_client(data)
 
     def tls_failed_client(self, data: tls.TlsData) -> None:
+        """Play a handshake that failed. One that nobody recorded is a miss: its client may swallow it."""
         there = data.context.server.address
-        failed = self._hosts.tls_failed(there[0], there[1]) if there else ()
-        if there and failed:
-            place = there[0], there[1]
+        if there is None:
+            return
+        place = there[0], there[1]
+        if failed := self._hosts.tls_failed(*place):
             exchange = failed[min(self._failures[place], len(failed) - 1)]
             self._failures[place] += 1
             self._ask(exchange.request, exchange.channel)
+            return
+        name = f"{place[0]}:{place[1]}"
+        self._distrusted(name)
+        channel = self._hosts.channel(*place, name) or Channel(Role.TOOL, name)
+        self._ask(Request("CONNECT", name, scheme="https", host=name), channel)
 
     def request(self, flow: http.HTTPFlow) -> None:
         request = flow.request
