@@ -5,7 +5,7 @@ exchange answers once, the same request in recorded order. State is all this mod
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from abs_replay.cassette import Cassette
@@ -16,6 +16,7 @@ from abs_replay.matching.echo import SESSION_HEADER, call_ids, follow, with_sess
 from abs_replay.matching.renaming import CLOCKS, Bindings, Pair
 from abs_replay.player.missing import Missing
 from abs_replay.player.results import KEPT_MISSES, How, Miss, Played, Reason, Summary
+from abs_replay.player.streams import LAST_EVENT, Cause, Streams
 from abs_replay.spec.ignoring import Ignore
 
 __all__ = ["KEPT_MISSES", "How", "Miss", "Played", "Player", "Reason", "Summary", "refused_channels"]
@@ -26,6 +27,7 @@ class _Scope:
     used: set[int] = field(default_factory=set)
     bindings: Bindings = field(default_factory=Bindings)
     verbatim: set[Group] = field(default_factory=set)  # asked as they were recorded
+    calls: dict[int, tuple[object, ...]] = field(default_factory=dict)  # the ids that calls had
 
     def admits(self, pairs: Iterable[Pair], known: Callable[[str], bool]) -> bool:
         """Say whether this renaming agrees with all that was played: what stood for itself still does."""
@@ -48,14 +50,19 @@ class Player:
     """Answers requests from a cassette."""
 
     def __init__(
-        self, cassette: Cassette, match: Match = Match.CANONICAL, ignore: Sequence[Ignore] = ()
+        self,
+        cassette: Cassette,
+        match: Match = Match.CANONICAL,
+        ignore: Sequence[Ignore] = (),
+        missing: type[Missing] = Missing,
     ) -> None:
         self.cassette = cassette
         self._exchanges = cassette.exchanges
         self._match = match
         self._index = Index(cassette.exchanges, ignore)
-        self._missing = Missing(self._index, cassette.exchanges, match, ignore)
+        self._missing = missing(self._index, cassette.exchanges, match, ignore)
         self._recorded_sessions = {session for session in map(_session, self._exchanges) if session}
+        self._streams = Streams(cassette.exchanges)
         self._scopes: dict[str, _Scope] = {}
         self._sessions: dict[str, str] = {}  # session as handed out -> as recorded
         self._played: set[int] = set()
@@ -78,6 +85,11 @@ class Player:
         state = self._scopes.get(scope)
         if state is None:
             state = self._scopes[scope] = _Scope()
+        event = header(request.headers, LAST_EVENT) if request.method == "GET" else None
+        if event is not None and not self._streams.is_recorded(channel, event):
+            resumed = self._resume(request, channel, event, state)
+            if resumed is not None:
+                return resumed
         group, form = self._index.same_bytes(request, channel), None
         if group is None:
             form = self._index.form(request, channel)
@@ -91,6 +103,14 @@ class Player:
             return self._take(number, Candidate(group), request, state, how)
         assert form is not None
         return self._play_alike(request, channel, form, state)
+
+    def waits_for(self, number: int) -> tuple[Cause, ...]:
+        """What an exchange's answer comes after; see `was_asked`."""
+        return self._streams.causes.get(number, ())
+
+    def was_asked(self, number: int, scope: str = "") -> bool:
+        """Say whether an exchange was played in a scope."""
+        return scope in self._scopes and number in self._scopes[scope].used
 
     def give_back(self, played: Played, scope: str = "") -> None:
         """Let an exchange answer once more in its scope: its answer did not arrive as it was recorded."""
@@ -143,7 +163,9 @@ class Player:
 
     def _next(self, group: Group, request: Request, state: _Scope) -> int | None:
         """The first member not yet played in this scope, of the request's own MCP session and key."""
-        free = (number for number in group.members if number not in state.used)
+        free: Iterator[int] = (number for number in group.members if number not in state.used)
+        if request.method == "GET":
+            free = self._of_event(list(free), header(request.headers, LAST_EVENT))
         if self._recorded_sessions:
             recorded = self._sessions.get(header(request.headers, SESSION_HEADER) or "")
             if recorded is not None:
@@ -152,6 +174,25 @@ class Player:
             return next(free, None)
         known = group.credentials.__contains__
         return next((n for n in free if state.bindings.admit([self._keys(n, request)], known)), None)
+
+    def _of_event(self, free: list[int], event: str | None) -> Iterator[int]:
+        """Those first that resumed a stream after the same event, or began one as this request does."""
+        return iter(
+            sorted(free, key=lambda n: header(self._exchanges[n].request.headers, LAST_EVENT) != event)
+        )
+
+    def _resume(self, request: Request, channel: Channel, event: str, state: _Scope) -> Played | None:
+        """The rest of a stream for a client that lost it, where nobody did when it was recorded."""
+        session = header(request.headers, SESSION_HEADER) or ""
+        found = self._streams.holding(channel, event, self._sessions.get(session))
+        if found is None:
+            return None
+        number, response = found
+        exchange = self._exchanges[number]
+        response = follow(response, call_ids(exchange.request.body.data), state.calls.get(number, ()))
+        if _session(exchange) and session:
+            response = with_session(response, session)
+        return Played(number, exchange, response, How.RESUMED)
 
     def _keys(self, number: int, request: Request) -> Pair:
         recorded = credential(self._exchanges[number].request.headers)
@@ -176,7 +217,13 @@ class Player:
         if response is not None and request.body.data != exchange.request.body.data:
             asked = call_ids(request.body.data)
             if asked:
+                state.calls[number] = asked
                 response = follow(response, call_ids(exchange.request.body.data), asked)
+        event = header(exchange.request.headers, LAST_EVENT) if request.method == "GET" else None
+        origin = event and self._streams.holding(exchange.channel, event, _asked_session(exchange))
+        if response is not None and origin:
+            recorded = call_ids(self._exchanges[origin[0]].request.body.data)
+            response = follow(response, recorded, state.calls.get(origin[0], ()))
         if response is not None and self._recorded_sessions and _session(exchange):
             response = with_session(response, self._session_for(exchange, request))
         return Played(number, exchange, response, how, chosen.pairs)

@@ -29,6 +29,7 @@ class How(StrEnum):
     SAME_MEANING = "the same meaning"  # in canonical form, but for what is ignored
     RENAMED = "the same but for fresh values"
     SAME_TURN = "the same turn"  # under `loose`
+    RESUMED = "the rest"  # of a stream, after the event that the client had last
 
 
 @dataclass(frozen=True, slots=True)

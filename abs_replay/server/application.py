@@ -1,6 +1,7 @@
 """The ASGI application that plays: a request in, the recorded answer out, in its time and with its end."""
 
 import asyncio
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -12,7 +13,8 @@ from abs_replay.server.faults import Fault, Injector, refusal, spoiled
 from abs_replay.server.live import Live, relay
 from abs_replay.server.patience import in_its_time
 from abs_replay.server.replies import Ending, Reply, reply
-from abs_replay.server.requests import Receive, play_scope, read, whole_body
+from abs_replay.server.requests import Receive, gone, play_scope, read, whole_body
+from abs_replay.server.waits import Waiting, Waits
 
 type Send = Callable[[Any], Any]
 
@@ -38,6 +40,7 @@ class App:
         self._on_miss, self._on_played = on_miss, on_played
         self._replies: dict[int, Reply] = {}
         self._injector, self._live = injector, live
+        self._waits = Waits(player, self.closing)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         body = await whole_body(receive)
@@ -56,11 +59,13 @@ class App:
         if self._live is not None and self.channels[port] in self._live.channels:
             await relay(self._live, request, self.channels[port], scope, receive, send)
             return
+        play = play_scope(request.headers, token)
         try:
-            result = self._player.play(request, self.channels[port], play_scope(request.headers, token))
+            result = self._player.play(request, self.channels[port], play)
         except Exception:
             self.refuse(port)  # a fault of ours answers nothing: a job whose client swallows it must not pass
             raise
+        self._waits.played()
         if isinstance(result, Miss):
             if self._live is not None and self._live.answers(result):
                 self._player.spare(result)
@@ -73,9 +78,10 @@ class App:
         ready = self._reply(result)
         if fault.wrong is not None:
             # It did not arrive whole: whoever asks again for it, as after a fault clients do, shall have it.
-            self._player.give_back(result, play_scope(request.headers, token))
+            self._player.give_back(result, play)
             ready = spoiled(ready, fault.wrong)
-        await self._send_reply(ready, scope["abs.close"], receive, send)
+        waits = self._waits.of(result, play, receive)
+        await self._send_reply(ready, waits, scope["abs.close"], receive, send)
 
     async def _reset(self, send: Send) -> None:
         self._player.reset()
@@ -122,10 +128,10 @@ class App:
         await _send_all(send, STATUS, content_type, body)
 
     async def _send_reply(
-        self, ready: Reply, close: Callable[[], None], receive: Receive, send: Send
+        self, ready: Reply, waits: Waiting | None, close: Callable[[], None], receive: Receive, send: Send
     ) -> None:
-        if self._speed is not None:
-            await self._send_in_time(ready, self._speed, send)
+        if self._speed is not None or waits is not None:
+            await self._send_in_time(ready, self._speed or math.inf, waits, send)
         elif ready.start is not None:
             await send(ready.start)
             for message in ready.messages:
@@ -133,13 +139,16 @@ class App:
         if ready.ending is not Ending.WHOLE:
             await _end(ready, close, receive)
 
-    async def _send_in_time(self, ready: Reply, speed: float, send: Send) -> None:
+    async def _send_in_time(self, ready: Reply, speed: float, waits: Waiting | None, send: Send) -> None:
         begun = asyncio.get_running_loop().time()
         if ready.start is not None:
-            await self._until(begun + ready.at_ms[0] / 1000 / speed)
+            if waits is None:
+                await self._until(begun + ready.at_ms[0] / 1000 / speed)
             await send(ready.start)
         for message, at_ms in zip(ready.messages, ready.at_ms, strict=False):
             await self._until(begun + at_ms / 1000 / speed)
+            if waits is not None:
+                await waits.until(at_ms)
             await send(message)
         if ready.ending is Ending.TORN:
             await self._until(begun + ready.ended_ms / 1000 / speed)
@@ -156,14 +165,9 @@ async def _end(ready: Reply, close: Callable[[], None], receive: Receive) -> Non
         patience = None if ready.patience_ms is None else ready.patience_ms / 1000
         with suppress(TimeoutError):  # the client is still there: the connection ends now
             async with asyncio.timeout(patience):
-                await _gone(receive)
+                await gone(receive)
     close()
-    await _gone(receive)
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    await gone(receive)
 
 
 async def _send_all(send: Send, status: int, content_type: str, body: bytes) -> None:

@@ -7,7 +7,8 @@ from abs_replay.exchange import Body, Headers, Request
 
 type Receive = Callable[[], Any]
 
-# The only request headers that anyone looks at: keys, sessions, the boundary of a multipart body.
+# The only request headers that anyone looks at: keys, sessions, the last event of a stream, the boundary of
+# a multipart body.
 _READ = frozenset(
     (
         b"authorization",
@@ -15,6 +16,7 @@ _READ = frozenset(
         b"api-key",
         b"x-goog-api-key",
         b"mcp-session-id",
+        b"last-event-id",
         b"x-abs-session",
         b"content-type",
     )
@@ -31,6 +33,12 @@ async def whole_body(receive: Receive) -> bytes | None:
         pieces.append(message.get("body", b""))
         if not message.get("more_body"):
             return b"".join(pieces)
+
+
+async def gone(receive: Receive) -> None:
+    """Wait until the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def read(scope: Any, body: bytes) -> tuple[str, Request]:
