@@ -16,7 +16,6 @@ from typing import Final
 
 from abs_replay import exact_json
 from abs_replay.cassette import Cassette
-from abs_replay.decoders.sse import ends, events
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json
 from abs_replay.exchange import Body, Channel, Exchange, Headers, Outcome, Request, Response, header
@@ -199,6 +198,8 @@ def _lines(response: Response) -> Iterator[bytes]:
     """The messages of an answer, each on a line of its own: no line end in JSON is more than white space."""
     data = response.body.data
     if "text/event-stream" in (header(response.headers, "content-type") or ""):
+        from abs_replay.decoders.sse import events  # which loads every decoder: many servers never stream
+
         for event in events(data.decode("utf-8", "surrogateescape")):
             yield _one_line(event.data.encode("utf-8", "surrogateescape"))
     elif data.strip():
@@ -211,6 +212,8 @@ def _one_line(data: bytes) -> bytes:
 
 def _unasked(stream: Exchange, response: Response, posts: Iterable[Exchange]) -> Iterator[_Unasked]:
     """The lines of a listening stream with their places among its session's POSTs, by the times of both."""
+    from abs_replay.decoders.sse import ends
+
     chunks, session = response.body.chunks, header(stream.request.headers, SESSION_HEADER)
     own = [post for post in posts if header(post.request.headers, SESSION_HEADER) == session]
     for line, end in zip(_lines(response), ends(response.body.data), strict=False):
