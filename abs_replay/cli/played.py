@@ -18,7 +18,11 @@ _NONE: Mapping[str, int] = MappingProxyType({})
 
 
 def write_report(
-    path: Path, cassette: "Cassette", summary: "Summary", faults: Mapping[str, int] = _NONE
+    path: Path,
+    cassette: "Cassette",
+    summary: "Summary",
+    faults: Mapping[str, int] = _NONE,
+    live: Mapping[str, int] = _NONE,
 ) -> None:
     """For `abs check --report` and for jobs: ids, since numbers move when a cassette is edited."""
     from abs_replay.player.miss import explain
@@ -40,6 +44,8 @@ def write_report(
     }
     if faults:
         report["faults"] = dict(faults)
+    if live:
+        report["live"] = dict(live)
     try:
         path.write_text(f"{json.dumps(report, indent=2)}\n", encoding="utf-8")
     except OSError as error:

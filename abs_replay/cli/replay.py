@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 import click
 
 from abs_replay.channels import replay_environment
+from abs_replay.cli.hybrid import Hybrid, Wanted, asked_live, live_options
 from abs_replay.cli.listeners import exported, listed
 from abs_replay.cli.replay_forward import forwarded, need_mitmproxy
 from abs_replay.cli.saying import say, say_lines
+from abs_replay.cli.timing import Timing
 from abs_replay.errors import CassetteError, UsageError
 
 if TYPE_CHECKING:
@@ -47,24 +49,7 @@ class Options:
     explain: bool
     forward: bool
     faults: "Faults | None"
-
-
-class _Timing(click.ParamType[float | None]):
-    name = "timing"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float | None:
-        text = str(value)
-        if text in ("none", "recorded"):
-            return None if text == "none" else 1.0
-        try:
-            speed = float(text.removeprefix("x")) if text.startswith("x") else 0.0
-        except ValueError:
-            speed = 0.0
-        if not 0 < speed < 1e9:
-            self.fail(f"{text!r}: expected none, recorded or xN (x10: ten times faster)", param, ctx)
-        return speed
+    hybrid: Wanted
 
 
 @click.command()
@@ -87,7 +72,7 @@ class _Timing(click.ParamType[float | None]):
 @click.option(
     "--forward", is_flag=True, help="Be a proxy, too, for clients that insist on the real https:// hosts."
 )
-@click.option("--timing", type=_Timing(), default="none", show_default=True, help="none, recorded, or x10.")
+@click.option("--timing", type=Timing(), default="none", show_default=True, help="none, recorded, or x10.")
 @click.option(
     "--fault",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -101,6 +86,7 @@ class _Timing(click.ParamType[float | None]):
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write there, as JSON, which exchanges were used, unused and missed.",
 )
+@live_options
 def command(
     arguments: tuple[str, ...],
     recording: str | None,
@@ -114,8 +100,9 @@ def command(
     explain: bool,
     report: Path | None,
     forward: bool,
+    hybrid: Wanted,
 ) -> int:
-    """Serve CASSETTE in place of agent, model and tools; nothing else runs, nothing goes out.
+    """Serve CASSETTE in place of agent, model and tools; nothing else runs, nothing goes out unasked.
 
     With a COMMAND, run it against the recording and exit with its status, or with 1 if it asked for
     anything that nobody recorded. Without one, serve until Ctrl-C.
@@ -124,6 +111,7 @@ def command(
     abs replay refund.cassette.json -- pytest       a test suite, without agent, model or network
     abs replay --recording last                     what was just recorded, on the same ports
     abs replay x.cassette.json --forward -- curl https://api.openai.com/v1/models
+    abs replay x.cassette.json --live tool:Orders -- pytest     all but one tool is replayed
 
     \b
     A file for --fault has rules, of which each is one fault and the requests that have it:
@@ -154,6 +142,7 @@ def command(
             explain,
             forward,
             faults.load(fault) if fault is not None else None,
+            hybrid.of(None if recording else Path(arguments[0]), store),
         ),
     )
 
@@ -213,17 +202,19 @@ def _replay(cassette: "Cassette", program: Sequence[str], options: Options) -> i
     gc.freeze()  # the cassette stays to the end: collections need not look at it again
     port = options.port if options.port is not None else 0 if program else DEFAULT_PORT
     stop = _Stop()
-    serving = ReplayServer(
-        player,
-        port=port,
-        speed=options.speed,
-        on_miss=report,
-        on_played=tell if options.explain else None,
-        faults=options.faults,
-    )
     if options.forward:
         need_mitmproxy()
-    with stop.on_signals(), serving as server, ExitStack() as opened:
+    with stop.on_signals(), asked_live(cassette, options.hybrid) as hybrid, ExitStack() as opened:
+        serving = ReplayServer(
+            player,
+            port=port,
+            speed=options.speed,
+            on_miss=report,
+            on_played=tell if options.explain else None,
+            faults=options.faults,
+            live=hybrid.live,
+        )
+        server = opened.enter_context(serving)
         token = uuid.uuid4().hex[:12] if program else ""
         variables = replay_environment(server.addresses(token), os.environ)
         proxy = None
@@ -233,7 +224,7 @@ def _replay(cassette: "Cassette", program: Sequence[str], options: Options) -> i
         if not options.quiet:
             _show(cassette, server, variables, proxy)
         status = _run(program, variables, stop) if program else stop.wait()
-    return _end(player, server.faults, status, options)
+    return _end(player, server.faults, hybrid, status, options)
 
 
 @dataclass(slots=True)
@@ -286,14 +277,15 @@ def _show(
         say(line)
 
 
-def _end(player: "Player", faults: Mapping[str, int], status: int, options: Options) -> int:
+def _end(player: "Player", faults: Mapping[str, int], hybrid: Hybrid, status: int, options: Options) -> int:
     from abs_replay.child import exit_status
     from abs_replay.cli.played import show, write_report
 
-    summary = player.summary()
+    summary = hybrid.without_live(player.summary())
     if not options.quiet:
         show(summary, faults)
+        hybrid.show()
     if options.report is not None:
-        write_report(options.report, player.cassette, summary, faults)
-    failed = summary.missed > 0 or (options.fail_unused and len(summary.unused) > 0)
+        write_report(options.report, player.cassette, summary, faults, hybrid.counts)
+    failed = summary.missed > 0 or hybrid.lost > 0 or (options.fail_unused and len(summary.unused) > 0)
     return exit_status(status, failed)

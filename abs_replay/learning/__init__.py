@@ -14,7 +14,7 @@ from abs_replay.exact_json import dumps, loads
 from abs_replay.exchange import Body, Channel, Exchange, Request, Role
 from abs_replay.learning.heard import Heard
 from abs_replay.learning.meaning import Side, Verdict, verdict
-from abs_replay.learning.pairing import paired, play
+from abs_replay.learning.pairing import Unexplained, paired, play
 from abs_replay.learning.places import Place, Spot, made, spots
 from abs_replay.learning.proposing import Judged, Rule, path_text, rules, shown
 from abs_replay.learning.texts import Part
@@ -112,7 +112,7 @@ class _Comparison:
     # -- playing
 
     def _play(self, ignore: Sequence[Ignore], changed: Mapping[int, Request]) -> dict[int, int]:
-        player = Player(self._cassette, self._mode, ignore)
+        player = Player(self._cassette, self._mode, ignore, Unexplained)
         return play(player, [(e, changed.get(n, e.request)) for n, e in enumerate(self._asked)])
 
     def _applied(self, kept: Collection[Rule]) -> tuple[Ignore, ...]:

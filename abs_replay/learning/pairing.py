@@ -2,12 +2,29 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from abs_replay.exchange import Exchange, Request, header
+from abs_replay.exchange import Channel, Exchange, Request, header
+from abs_replay.matching import Group
 from abs_replay.matching.canonical import Canonical
 from abs_replay.matching.differences import distance
-from abs_replay.player import Played, Player
+from abs_replay.player import Miss, Played, Player, Reason
+from abs_replay.player.missing import Admits, Missing
 
-_WINDOW = 20  # so far from its place in order is the nearest looked for
+_WINDOW = 5  # so far from its place in order is the nearest looked for
+
+
+class Unexplained(Missing):
+    """Misses that nobody reads: to say why takes longer than to play all that does not miss."""
+
+    def used_up(self, group: Group, request: Request, channel: Channel) -> Miss:
+        return Miss(Reason.USED_UP, request, channel)
+
+    def unknown(self, request: Request, channel: Channel, form: Canonical, admits: Admits) -> Miss:
+        return Miss(Reason.UNKNOWN, request, channel)
+
+    def ambiguous(
+        self, request: Request, channel: Channel, form: Canonical, numbers: tuple[int, ...]
+    ) -> Miss:
+        return Miss(Reason.AMBIGUOUS, request, channel)
 
 
 def play(player: Player, requests: Sequence[tuple[Exchange, Request]]) -> dict[int, int]:
