@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from abs_replay.errors import UsageError
@@ -91,9 +91,15 @@ def environment(addresses: Mapping[Channel, str]) -> dict[str, str]:
     return result
 
 
-def replay_environment(addresses: Mapping[Channel, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a replay: those that lead there, keys that are missing, no proxy for loopback."""
-    variables = environment(addresses)
+def replay_environment(
+    addresses: Mapping[Channel, str], environ: Mapping[str, str], upstreams: Iterable[Upstream] = ()
+) -> dict[str, str]:
+    """The variables of a replay: those that lead there, keys that are missing, no proxy for loopback.
+
+    The channels of `upstreams`, which were declared, lead as they did when recorded, whatever was met besides.
+    """
+    declared = {upstream.channel: addresses[upstream.channel] for upstream in upstreams}
+    variables = environment(addresses) | environment(declared)
     if any(channel.role is Role.LLM for channel in addresses):
         variables |= {key: PLACEHOLDER for key in KEYS if not environ.get(key)}
     return variables | without_proxy(environ)

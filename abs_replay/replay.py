@@ -120,7 +120,7 @@ class Replay:
         """Listen; raises `RecordingError` where that can not be."""
         self._server.start()
         self.addresses = self._server.addresses()
-        self._environment = replay_environment(self.addresses, os.environ)
+        self._environment = replay_environment(self.addresses, os.environ, self.cassette.recording.upstreams)
 
     def stop(self) -> None:
         """End every connection."""

@@ -8,6 +8,7 @@ from abs_replay.channels import (
     environment,
     local_url,
     parse_upstream,
+    replay_environment,
     variable,
     without_proxy,
 )
@@ -107,3 +108,14 @@ def test_a_wildcard_is_reached_on_loopback(host: str, url: str) -> None:
 def test_upstreams_that_differ_are_given_as_they_are() -> None:
     upstreams = [Upstream(LLM, "http://h"), Upstream(Channel(Role.TOOL, "t"), "http://h")]
     assert distinct(upstreams) == tuple(upstreams)
+
+
+def test_what_was_declared_leads_a_replay_as_it_led_the_recording_whatever_a_proxy_met_besides() -> None:
+    declared, met = Channel(Role.LLM, "gateway"), Channel(Role.LLM, "openai")
+    addresses = {declared: "http://127.0.0.1:1/v1", met: "http://127.0.0.1:2"}
+    upstreams = (Upstream(declared, "http://gateway/v1"),)
+    variables = replay_environment(addresses, {}, upstreams)
+    recorded = environment({declared: addresses[declared]})
+    assert recorded.items() <= variables.items()
+    assert variables["OPENAI_BASE_URL"] == variables["ABS_LLM_URL"] == addresses[declared]
+    assert variables["ABS_LLM_OPENAI_URL"] == addresses[met]

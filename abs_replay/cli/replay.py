@@ -216,7 +216,8 @@ def _replay(cassette: "Cassette", program: Sequence[str], options: Options) -> i
         )
         server = opened.enter_context(serving)
         token = uuid.uuid4().hex[:12] if program else ""
-        variables = replay_environment(server.addresses(token), os.environ)
+        declared = cassette.recording.upstreams
+        variables = replay_environment(server.addresses(token), os.environ, declared)
         proxy = None
         if options.forward:
             around = forwarded(server, player, report, variables, token=token, port=port)

@@ -65,7 +65,7 @@ class Tls:
 
 
 class Last(Protocol):
-    """The addon that goes last: its length is how much is open that it has to keep, `finish` keeps that now."""
+    """The addon that goes last: its length is how much is open that it has to keep; `finish` does."""
 
     def __len__(self) -> int: ...
 
