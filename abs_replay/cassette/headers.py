@@ -15,7 +15,10 @@ def header_lines(headers: Headers) -> list[str | list[str]]:
 def read_headers(document: Document, key: str, where: str) -> Headers:
     """Give the headers under a key; raises `Wrong`."""
     lines = take(document, key, list, where, [])
-    return tuple(_header(line, f"{where}.{key}[{number}]") for number, line in enumerate(lines))
+    try:
+        return tuple(map(_header_line, lines))
+    except (TypeError, ValueError):  # pairs, which no cache can keep, or wrong ones
+        return tuple(_header(line, f"{where}.{key}[{number}]") for number, line in enumerate(lines))
 
 
 def _header(line: Any, where: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ review shows what the file says.
 """
 
 import re
+from json.encoder import encode_basestring
 from typing import Any
 
 from abs_replay.json_styles import write
@@ -37,6 +38,8 @@ def one_line(text: str) -> str:
 
 
 def _render(value: Any, indent: int) -> str:
+    if isinstance(value, str):
+        return encode_basestring(value)
     if not isinstance(value, dict | list) or not value or isinstance(value, Line):
         return write(value, "spaced")
     # The document's own two levels always stand open, so that every exchange begins on a new line.
@@ -46,7 +49,9 @@ def _render(value: Any, indent: int) -> str:
             return flat
     blank = " " * (indent + 2)
     if isinstance(value, dict):
-        inner = [f"{blank}{write(key, 'spaced')}: {_render(item, indent + 2)}" for key, item in value.items()]
+        inner = [
+            f"{blank}{encode_basestring(key)}: {_render(item, indent + 2)}" for key, item in value.items()
+        ]
         return "{\n" + ",\n".join(inner) + "\n" + " " * indent + "}"
     inner = [blank + _render(item, indent + 2) for item in value]
     return "[\n" + ",\n".join(inner) + "\n" + " " * indent + "]"

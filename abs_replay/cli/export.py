@@ -191,9 +191,12 @@ def _used(exchanges: "Sequence[Exchange]", report: Path, recording: "Recording")
         raise UsageError(f"{report} is no report: abs replay --report {report} writes one") from None
     found = tuple(exchange for exchange in exchanges if exchange.id in wanted)
     if len(found) < len(wanted):
+        from abs_replay.reports.totals import plural
+
+        missing = plural(len(wanted) - len(found), "exchange")
         raise UsageError(
-            f"{report} names {len(wanted) - len(found)} exchanges that recording {recording.name} does not "
-            "hold: it is of a replay of another one"
+            f"{report} names {missing} that recording {recording.name} does not hold: it is of a replay of "
+            "another one"
         )
     return found
 
