@@ -96,10 +96,11 @@ def replay_environment(
 ) -> dict[str, str]:
     """The variables of a replay: those that lead there, keys that are missing, no proxy for loopback.
 
-    The channels of `upstreams`, which were declared, lead as they did when recorded, whatever was met besides.
+    The channels of `upstreams`, which were declared, lead as they did when recorded, whatever else was met.
     """
-    declared = {upstream.channel: addresses[upstream.channel] for upstream in upstreams}
-    variables = environment(addresses) | environment(declared)
+    declared = {each.channel for each in upstreams}
+    leading = {channel: url for channel, url in addresses.items() if channel in declared}
+    variables = environment(addresses) | environment(leading)
     if any(channel.role is Role.LLM for channel in addresses):
         variables |= {key: PLACEHOLDER for key in KEYS if not environ.get(key)}
     return variables | without_proxy(environ)
