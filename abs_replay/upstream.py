@@ -26,7 +26,12 @@ CONNECT_S, SILENT_S = 10.0, 600.0
 _OF_THE_CONNECTION = frozenset(
     ("connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade")
 )
-_NOT_FORWARDED = _OF_THE_CONNECTION | {"host", "content-length", "x-abs-session"}
+_NOT_FORWARDED = _OF_THE_CONNECTION | {
+    "host",
+    "content-length",
+    "proxy-authorization",
+    "x-abs-session",
+}
 
 
 @dataclass(slots=True)
@@ -96,11 +101,18 @@ class _Failing:
         return
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        if isinstance(error, httpx.HTTPError):
-            self._arrival.outcome, self._arrival.error = outcome_of(error, SILENT_S)
+        if isinstance(error, httpx.HTTPError | httpx.InvalidURL):
+            self._arrival.outcome, self._arrival.error = _outcome(error)
             host = urlsplit(self._url).netloc.rpartition("@")[2]
             words = f"{self._arrival.channel} could not be asked at {host}: {self._arrival.error}"
             raise UpstreamError(words) from error
+
+
+def _outcome(error: httpx.HTTPError | httpx.InvalidURL) -> tuple[Outcome, str]:
+    """A target that no URL can hold (`OPTIONS *`) was never sent."""
+    if isinstance(error, httpx.InvalidURL):
+        return Outcome.REFUSED, str(error)
+    return outcome_of(error, SILENT_S)
 
 
 @dataclass(slots=True)

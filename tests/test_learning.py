@@ -198,3 +198,57 @@ def test_a_pattern_takes_out_what_differs(then: str, now: str) -> None:
     if pattern is not None:
         assert re.sub(pattern, "", old) == re.sub(pattern, "", new)
         assert re.sub(pattern, "", old).endswith("\nBye.")
+
+
+def test_what_a_stream_and_a_tool_brought_comes_back_without_a_rule() -> None:
+    def run(call: str, customer: str, words: str) -> Cassette:
+        arguments = json.dumps({"customer": customer, "note": words})
+        function = {"name": "find", "arguments": arguments[:9]}
+        deltas: list[Any] = [
+            {"role": "assistant", "tool_calls": [{"index": 0, "id": call, "function": function}]},
+            {"tool_calls": [{"index": 0, "function": {"arguments": arguments[9:]}}]},
+        ]
+        called = {"id": call, "type": "function", "function": {"name": "find", "arguments": arguments}}
+        history = [
+            user("find me"),
+            {"role": "assistant", "content": None, "tool_calls": [called]},
+            {"role": "tool", "tool_call_id": call, "content": f"found {words}"},
+        ]
+        found = exchange(TOOL, "POST", "/find", json.loads(arguments), f"found {words}")
+        return tape(streamed([user("find me")], deltas), found, chat(history, "here", stream=True))
+
+    lesson = learn(run("call_ab12cd34", "c-77", "by name"), run("call_zz98yy76", "c-99", "by number"))
+    assert (lesson.proposals, lesson.doubts, lesson.left) == ((), (), ())
+    assert lesson.alike + lesson.echoed == 3
+
+
+def streamed(messages: Sequence[Any], deltas: Sequence[Any]) -> Exchange:
+    chunks = [
+        {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": each}]} for each in deltas
+    ]
+    data = b"".join(b"data: %b\n\n" % json.dumps(each).encode() for each in chunks) + b"data: [DONE]\n\n"
+    asked = Body(json.dumps({"model": "m", "messages": messages, "stream": True}).encode())
+    response = Response(200, (("content-type", "text/event-stream"),), Body(data))
+    return Exchange("s", LLM, STARTED, Request("POST", "/v1/chat/completions", (), asked), response)
+
+
+def test_a_model_is_a_setting_and_an_item_more_is_a_shape() -> None:
+    one = tape(chat([user("hello")], "Hi", tools=[]))
+    other = exchange(
+        LLM, "POST", "/v1/chat/completions", {"model": "m2", "messages": [user("hello")] * 2}, {}
+    )
+    lesson = learn(one, tape(other))
+    assert lesson.proposals == ()
+    assert whys(lesson)["$.model"] == "a setting, or what the request is about"
+    assert whys(lesson)["$.tools"] == "only one of both has it"
+    assert lesson.left == (0,)
+
+
+def test_bodies_and_paths_that_are_no_json_are_compared_as_text() -> None:
+    def run(token: str, mark: str) -> Cassette:
+        request = Request("POST", f"/sessions/{mark}/send", (), Body(f"nonce={token}&text=hello".encode()))
+        return tape(Exchange("x", TOOL, STARTED, request, Response(200, (), Body(b"ok"))))
+
+    lesson = learn(run("a1b2c3d4e5", "s9k2m4x7"), run("z9y8x7w6v5", "q1w2e3r4"))
+    assert sorted(each["pattern"] for each in written(lesson)) == [r"/sessions/[\w-]+", r"nonce=[\w-]+"]
+    assert lesson.left == ()

@@ -237,3 +237,14 @@ def test_a_channel_that_was_refused_is_there_when_it_is_live() -> None:
         live = Live(Upstreams(upstreams, lambda _: None).ask, frozenset((TOOL,)))
         with ReplayServer(player, live=live) as server:
             assert httpx.get(f"{server.addresses()[TOOL]}/x").status_code == 201
+
+
+def test_a_target_that_no_url_can_hold_is_answered_and_kept_like_any_failure() -> None:
+    with origin(hello) as real, hybrid(real.url, live=frozenset((TOOL,))) as (server, _, kept):
+        port = int(server.addresses()[TOOL].split(":")[2].partition("/")[0])
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+            client.sendall(b"OPTIONS * HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            answer = b"".join(iter(lambda: client.recv(65536), b""))
+        assert answer.startswith(b"HTTP/1.1 502 ")
+        until(lambda: kept)
+        assert (kept[0].outcome, real.asked) == (Outcome.REFUSED, [])
