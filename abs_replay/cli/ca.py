@@ -1,4 +1,4 @@
-"""`abs ca`: the certificate authority with which `abs record --forward` speaks for other hosts."""
+"""`abs ca`: the certificate authority with which `--forward` speaks for other hosts, in record and replay."""
 
 import os
 from typing import TYPE_CHECKING
@@ -37,7 +37,7 @@ trust_env=True, Go programs on loopback, and whoever pins certificates (--ignore
 
 @click.group()
 def command() -> None:
-    """Show the certificate authority that clients of `abs record --forward` have to trust.
+    """Show the certificate authority that clients of `abs record` and `abs replay --forward` have to trust.
 
     \b
     abs ca path              where its certificate is; it is made if there is none yet

@@ -88,8 +88,16 @@ class Way:
     warnings: tuple[str, ...] = ()
 
 
-def way_through(url: str | None, forwarding: "Forwarding | None", environ: Mapping[str, str]) -> Way:
-    """The variables that SDKs and tools obey; without a forward listener there are none."""
+def way_through(
+    url: str | None,
+    forwarding: "Forwarding | None",
+    environ: Mapping[str, str],
+    hidden: str = "what is to be recorded",
+) -> Way:
+    """The variables that SDKs and tools obey; without a forward listener there are none.
+
+    `hidden` is what would be missed by who goes around it.
+    """
     from abs_replay.proxy.authority import bundle
 
     if url is None or forwarding is None:
@@ -105,7 +113,7 @@ def way_through(url: str | None, forwarding: "Forwarding | None", environ: Mappi
     if named:
         left = ",".join(entry for entry in named if entry not in hiding)
         variables |= {"NO_PROXY": left, "no_proxy": left}
-    said = f"NO_PROXY names {', '.join(hiding)}: left out, for it would hide what is to be recorded"
+    said = f"NO_PROXY names {', '.join(hiding)}: left out, for it would hide {hidden}"
     return Way(variables, (said,) if hiding else ())
 
 

@@ -55,7 +55,7 @@ def forwarded(
     recorded = Routes(tuple(Route(host, Role.TOOL) for host, _ in hosts.addresses))
     forward = Forwarding(authority(os.environ), recorded)
     with forwarding(leading, forward.authority, port and port + len(server.upstreams)) as url:
-        way = way_through(url, forward, os.environ)
+        way = way_through(url, forward, os.environ, "what was recorded")
         for warning in way.warnings:
             say(f"warning: {warning}")
         # What kept loopback from a proxy that was there before would lead to what is live on loopback.

@@ -110,8 +110,9 @@ def test_clients_that_insist_on_hosts_get_what_was_recorded_and_nothing_goes_out
 ) -> None:
     report = tmp_path / "report.json"
     command = [*ABS, str(cassette), "--forward", "--report", str(report), "--", sys.executable, str(CLIENTS)]
+    around = environment(tmp_path) | {"NO_PROXY": "intranet.example,.openai.com", "no_proxy": ""}
     ended = subprocess.run(
-        apart(command), capture_output=True, text=True, timeout=100, env=environment(tmp_path), check=False
+        apart(command), capture_output=True, text=True, timeout=100, env=around, check=False
     )
     got = dict(json.loads(line) for line in ended.stdout.splitlines())
     assert json.loads(got.pop("whole")) == COMPLETION, ended.stderr
@@ -124,6 +125,8 @@ def test_clients_that_insist_on_hosts_get_what_was_recorded_and_nothing_goes_out
     }
     assert ended.returncode == 1
     assert "miss: GET / on tool:elsewhere.example:443: nobody recorded this request" in ended.stderr
+    assert "NO_PROXY names .openai.com: left out, for it would hide what was recorded\n" in ended.stderr
+    assert "NO_PROXY=intranet.example\n" in ended.stderr
     assert "5 exchanges used, 0 unused, 1 missed" in ended.stderr
     assert json.loads(report.read_text())["unused"] == []
 
