@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _in_ci() -> bool:
-    return os.environ.get("CI", "").lower() not in ("", "0", "false", "no")
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
