@@ -252,3 +252,12 @@ def test_bodies_and_paths_that_are_no_json_are_compared_as_text() -> None:
     lesson = learn(run("a1b2c3d4e5", "s9k2m4x7"), run("z9y8x7w6v5", "q1w2e3r4"))
     assert sorted(each["pattern"] for each in written(lesson)) == [r"/sessions/[\w-]+", r"nonce=[\w-]+"]
     assert lesson.left == ()
+
+
+def test_a_rule_that_makes_recorded_requests_equal_says_so() -> None:
+    def run(*nonces: str) -> Cassette:
+        asked = [exchange(TOOL, "GET", f"/state?nonce={n}", None, {"n": k}) for k, n in enumerate(nonces)]
+        return tape(*asked, exchange(TOOL, "GET", f"/other?nonce={nonces[0]}", None, {}))
+
+    (proposal,) = learn(run("a1b2c3", "d4e5f6"), run("x1y2z3", "u4v5w6")).proposals
+    assert (proposal.rule["query"], proposal.settled, proposal.merged) == ("nonce", 3, 2)

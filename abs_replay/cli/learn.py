@@ -116,6 +116,9 @@ def _as_text(lesson: "Lesson", asked: "Cassette") -> Iterator[str]:
         settled = f"{proposal.settled} of them match with the rules"
         yield f"  {_name(proposal.rule)}: {plural(proposal.pairs, 'pair')}, {settled}"
         yield from map(_example, proposal.examples)
+        if proposal.merged:
+            yield f"    careful: {proposal.merged} requests of A with different answers are equal then, and"
+            yield "    are answered in recorded order"
     if lesson.doubts:
         yield "differs with meaning? not proposed:"
     for doubt in lesson.doubts:

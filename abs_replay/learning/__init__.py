@@ -14,7 +14,7 @@ from abs_replay.exact_json import dumps, loads
 from abs_replay.exchange import Body, Channel, Exchange, Request, Role
 from abs_replay.learning.heard import Heard
 from abs_replay.learning.meaning import Side, Verdict, verdict
-from abs_replay.learning.pairing import Unexplained, paired, play
+from abs_replay.learning.pairing import Unexplained, merged, paired, play
 from abs_replay.learning.places import Place, Spot, made, spots
 from abs_replay.learning.proposing import Judged, Rule, path_text, rules, shown
 from abs_replay.learning.texts import Part
@@ -34,11 +34,13 @@ class Proposal:
     """A rule as it is written in `match.ignore`.
 
     `pairs` is in how many pairs it takes something out, `settled` how many of these match with all rules.
+    `merged` recorded requests with different answers are equal once it holds: they answer in recorded order.
     """
 
     rule: Mapping[str, str]
     pairs: int
     settled: int
+    merged: int
     examples: tuple[Example, ...]
 
 
@@ -102,7 +104,7 @@ class _Comparison:
             len(self._alike) + len(self._pairs),
             len(self._alike),
             len({each.pair for each in self._judged if each.verdict is Verdict.ECHO}),
-            tuple(self._proposal(rule, played) for rule in kept),
+            tuple(self._proposal(rule, kept, played) for rule in kept),
             self._doubts(kept),
             tuple(self._numbers[number] for number in left),
             tuple(self._numbers[n] for n in left if n not in self._pairs and n not in self._alike),
@@ -188,9 +190,15 @@ class _Comparison:
 
     # -- telling
 
-    def _proposal(self, rule: Rule, played: Collection[int]) -> Proposal:
-        settled = sum(pair in played for pair in rule.pairs)
-        return Proposal(rule.written, len(rule.pairs), settled, _examples(rule.seen))
+    def _proposal(self, rule: Rule, kept: Sequence[Rule], played: Collection[int]) -> Proposal:
+        fewer = self._applied([each for each in kept if each is not rule])
+        return Proposal(
+            rule.written,
+            len(rule.pairs),
+            sum(pair in played for pair in rule.pairs),
+            merged(self._cassette.exchanges, self._applied(kept), fewer),
+            _examples(rule.seen),
+        )
 
     def _doubts(self, kept: Collection[Rule]) -> tuple[Doubt, ...]:
         """What has meaning, and what is fresh and no rule can say."""

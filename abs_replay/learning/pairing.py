@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from abs_replay.exchange import Channel, Exchange, Request, header
 from abs_replay.matching import Group
-from abs_replay.matching.canonical import Canonical
+from abs_replay.matching.canonical import Canonical, canonical
 from abs_replay.matching.differences import distance
 from abs_replay.player import Miss, Played, Player, Reason
 from abs_replay.player.missing import Admits, Missing
+from abs_replay.spec.ignoring import Ignore
 
 _WINDOW = 5  # so far from its place in order is the nearest looked for
 
@@ -86,3 +87,19 @@ def _nearest(
             pairs[now[j]] = then[i]
             taken.add(i)
     return pairs
+
+
+def merged(exchanges: Sequence[Exchange], rules: Sequence[Ignore], without: Sequence[Ignore]) -> int:
+    """How many recorded requests with different answers are equal by `rules`, and not `without` one of them."""
+    forms = [
+        tuple(canonical(each.request, each.channel, some).key for some in (rules, without))
+        for each in exchanges
+    ]
+    groups: dict[object, dict[object, set[object]]] = {}
+    for each, (form, finer) in zip(exchanges, forms, strict=True):
+        response = each.response
+        answer = each.outcome, response and (response.status, response.body.data)
+        groups.setdefault((each.channel, form), {}).setdefault(finer, set()).add(answer)
+    return sum(
+        len(finer) for finer in groups.values() if len(finer) > 1 and len(set().union(*finer.values())) > 1
+    )

@@ -86,19 +86,9 @@ def abs_(*arguments: str, folder: Path, **environ: str) -> subprocess.CompletedP
 def test_after_the_learned_rules_an_agent_that_never_asks_the_same_twice_is_replayed(tmp_path: Path) -> None:
     agent = [sys.executable, "-c", AGENT]
     with model() as (url, asked):
-        for name in "ab":
-            told = abs_(
-                "record",
-                "--llm",
-                f"openai={url}",
-                "--port",
-                "0",
-                "--name",
-                name,
-                "--",
-                *agent,
-                folder=tmp_path,
-            )
+        record = ["record", "--llm", f"openai={url}", "--port", "0", "--name"]
+        for run, name in enumerate("ab"):
+            told = abs_(*record, name, "--", *agent, folder=tmp_path, RUN=str(run))
             assert told.returncode == 0, told.stderr
         before = len(asked)
         learned = abs_("learn", "a", "b", "--write", folder=tmp_path)
