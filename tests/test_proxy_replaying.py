@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from abs_replay.cassette import Cassette
+from abs_replay.errors import RecordingError
 from abs_replay.exchange import (
     Body,
     Channel,
@@ -203,6 +204,15 @@ def test_a_client_that_does_not_trust_the_authority_is_a_miss_unless_that_was_re
     assert running.player.summary().used == (refused,)
     assert [(miss.request.method, miss.recorded) for miss in running.misses] == [("CONNECT", 1)]
     assert running.distrusted == ["shop.invalid:443"] * 2
+
+
+def test_a_port_that_is_taken_is_an_error_that_says_so(trusted: Authority, origin: tuple[str, int]) -> None:
+    lead = Leading(RecordedHosts((), ()), {}, lambda request, channel: None, print)
+    with (
+        pytest.raises(RecordingError, match=f"port {origin[1]} is taken"),
+        forwarding(lead, trusted, origin[1]),
+    ):
+        pytest.fail("it listens where another does")
 
 
 def test_what_comes_through_the_proxy_and_to_a_listener_is_played_in_one_scope(trusted: Authority) -> None:

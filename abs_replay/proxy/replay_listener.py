@@ -10,7 +10,7 @@ from socket import create_server
 from mitmproxy.proxy.mode_specs import ProxyMode
 
 from abs_replay.channels import local_url
-from abs_replay.errors import AbsReplayError, RecordingError
+from abs_replay.errors import RecordingError
 from abs_replay.proxy.authority import Authority, roots
 from abs_replay.proxy.engine import Engine
 from abs_replay.proxy.replaying import Leading
@@ -34,7 +34,7 @@ class _Thread(threading.Thread):
         super().__init__(name="abs-replay-forward", daemon=True)
         self._leading, self._trusted, self._host, self._port = leading, trusted, host, port
         self._known = threading.Event()  # whether it listens
-        self._error: AbsReplayError | None = None
+        self._error: Exception | None = None
         self._loop = asyncio.new_event_loop()
         self._stopped = asyncio.Event()
 
@@ -42,8 +42,10 @@ class _Thread(threading.Thread):
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             try:
                 runner.run(self._serve())
-            except AbsReplayError as error:
-                self._error = error
+            except Exception as error:
+                if self._known.is_set():
+                    raise
+                self._error = error  # whoever waits for the URL gets it
             finally:
                 self._known.set()
 

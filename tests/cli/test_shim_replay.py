@@ -74,6 +74,17 @@ def test_what_was_not_played_fails_where_that_is_wanted(cassette: Path) -> None:
     assert said.startswith("abs: shim files: unused: POST /files (id ")
 
 
+def test_a_server_that_died_ends_the_shim_and_that_is_said(tmp_path: Path) -> None:
+    kept: list[Exchange] = []
+    talk = Talk(Place("files", "server"), 0.0, kept.append)
+    talk.from_client(Line(ASKED), 0.0)
+    talk.end(Outcome.UPSTREAM_CLOSED, 1.0)
+    path = tmp_path / "died.cassette.json"
+    path.write_text(dumps(Cassette(Recording("r", "r", 0.0), tuple(kept))), encoding="utf-8")
+    expected = (1, b"", "abs: shim files: the server ended here, as recorded\n")
+    assert run(ASKED + b"\n" + ASKED + b"\n", "files", "--replay", path) == expected
+
+
 def test_what_was_never_recorded_on_it_is_an_error_in_one_line(cassette: Path) -> None:
     expected = "abs: the cassette has nothing of tool:other: what was recorded is of tool:files\n"
     assert run(b"", "other", "--replay", cassette) == (2, b"", expected)
