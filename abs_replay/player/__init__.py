@@ -14,6 +14,7 @@ from abs_replay.matching import Candidate, Group, Index, Match, credential
 from abs_replay.matching.canonical import Canonical
 from abs_replay.matching.echo import SESSION_HEADER, call_ids, follow, with_session
 from abs_replay.matching.renaming import CLOCKS, Bindings, Pair
+from abs_replay.player.dialogue import Dialogue
 from abs_replay.player.missing import Missing
 from abs_replay.player.results import KEPT_MISSES, How, Miss, Played, Reason, Summary
 from abs_replay.player.streams import LAST_EVENT, Cause, Streams
@@ -58,7 +59,7 @@ class Player:
     ) -> None:
         self.cassette = cassette
         self._exchanges = cassette.exchanges
-        self._match = match
+        self._match, self._ignore = match, tuple(ignore)
         self._index = Index(cassette.exchanges, ignore)
         self._missing = missing(self._index, cassette.exchanges, match, ignore)
         self._recorded_sessions = {session for session in map(_session, self._exchanges) if session}
@@ -80,6 +81,21 @@ class Player:
         if isinstance(result, Played) and result.exchange.websocket is not None:
             return self._miss(self._missing.websocket(request, channel, result.number))
         return result
+
+    def open(self, request: Request, channel: Channel, scope: str = "") -> Played | Miss:
+        """Answer one request for a WebSocket; what is played may be one, or what else was answered."""
+        return self._play(request, channel, scope)
+
+    def dialogue(self, played: Played) -> Dialogue:
+        """Begin a WebSocket that was opened."""
+        assert played.exchange.websocket is not None
+        return Dialogue(played.exchange.websocket, played.exchange.channel, self._ignore)
+
+    def miss_message(self, played: Played, request: Request, dialogue: Dialogue, said: bytes) -> Miss:
+        """Count a client's message on a WebSocket that is not what the dialogue awaits."""
+        awaited = dialogue.awaited
+        recorded = None if awaited is None else awaited.data
+        return self._miss(self._missing.message(played, request, recorded, said))
 
     def _play(self, request: Request, channel: Channel, scope: str) -> Played | Miss:
         state = self._scopes.get(scope)

@@ -17,7 +17,7 @@ from abs_replay.player import Miss, Played, Reason
 
 STATUS = 422
 CODE = "replay_miss"
-_RECORDED = (Reason.USED_UP, Reason.WEBSOCKET)
+_RECORDED = (Reason.USED_UP, Reason.WEBSOCKET, Reason.MESSAGE)
 
 
 def explain(miss: Miss, exchanges: Sequence[Exchange]) -> str:
@@ -46,7 +46,8 @@ def _asked(miss: Miss) -> str:
         return f"something on {miss.channel} that is no HTTP/1.1 request: TLS, HTTP/2, or a path too long"
     why = {
         Reason.UNKNOWN: "nobody recorded this request",
-        Reason.WEBSOCKET: "recorded, but abs replay does not play WebSockets",
+        Reason.MESSAGE: "a message on its WebSocket that nobody recorded there",
+        Reason.WEBSOCKET: "recorded as a WebSocket, and asked for without opening one",
         Reason.USED_UP: f"recorded {_times(miss.recorded)}, and all were played",
         Reason.AMBIGUOUS: f"ambiguous: {len(miss.candidates)} recorded requests fit, with different answers",
     }[miss.reason]

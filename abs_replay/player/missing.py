@@ -11,7 +11,8 @@ from abs_replay.matching.canonical import Canonical, canonical
 from abs_replay.matching.differences import Difference, differences, nearest
 from abs_replay.matching.renaming import Pair, correspond, is_secret, shape
 from abs_replay.matching.suggesting import fewest, proposed
-from abs_replay.player.results import Miss, Reason
+from abs_replay.player.dialogue import as_request
+from abs_replay.player.results import Miss, Played, Reason
 from abs_replay.redact import Redactor
 from abs_replay.spec.ignoring import Ignore
 
@@ -36,6 +37,14 @@ class Missing:
 
     def websocket(self, request: Request, channel: Channel, number: int) -> Miss:
         return Miss(Reason.WEBSOCKET, self._masked(request, channel), channel, nearest=number)
+
+    def message(self, played: Played, request: Request, recorded: bytes | None, said: bytes) -> Miss:
+        """A client's message on a WebSocket that is not the one that was recorded there, if one was."""
+        channel = played.exchange.channel
+        masked = self._masked(as_request(said), channel)
+        form = None if recorded is None else self._index.form(as_request(recorded), channel)
+        found = () if form is None else self._differences(form, masked, channel)
+        return Miss(Reason.MESSAGE, self._masked(request, channel), channel, played.number, found)
 
     def unknown(self, request: Request, channel: Channel, form: Canonical, admits: Admits) -> Miss:
         masked = self._masked(request, channel)

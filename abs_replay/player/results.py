@@ -18,7 +18,8 @@ class Reason(StrEnum):
     UNKNOWN = "unknown"  # nobody recorded it
     USED_UP = "used_up"  # recorded, and played as often as recorded
     AMBIGUOUS = "ambiguous"  # several recorded ones with different answers fit equally
-    WEBSOCKET = "websocket"  # recorded, and no HTTP after its first answer
+    WEBSOCKET = "websocket"  # recorded as one, and asked as plain HTTP
+    MESSAGE = "message"  # said on a WebSocket, where nobody said it then
     UNREADABLE = "unreadable"  # no HTTP/1.1: TLS, HTTP/2, or a path too long
 
 

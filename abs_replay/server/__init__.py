@@ -9,7 +9,7 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -93,6 +93,7 @@ class ReplayServer:
     ) -> None:
         self.upstreams = served(player)
         self.refused = refused_channels(player.cassette.exchanges) - (live.channels if live else frozenset())
+        self._player = player
         self._host, self._port = host, port
         self._injector = Injector(faults) if faults is not None and faults.rules else None
         self._app = App(player, speed, on_miss, on_played, self._injector, live)
@@ -111,7 +112,8 @@ class ReplayServer:
         config = uvicorn.Config(
             self._app,
             http=_Protocol,
-            ws="none",
+            ws=self._sockets(),
+            ws_ping_interval=None,
             lifespan="off",
             interface="asgi3",
             log_config=None,
@@ -131,6 +133,14 @@ class ReplayServer:
         self._thread.start()
         if not self._server.listening.wait(30):
             raise RecordingError("the replay server did not begin to listen within 30 s")
+
+    def _sockets(self) -> Any:
+        """The protocol for WebSockets, whose library is loaded only where there are some to be played."""
+        if all(exchange.websocket is None for exchange in self._player.cassette.exchanges):
+            return "none"
+        from abs_replay.server.socket_protocol import SocketProtocol
+
+        return SocketProtocol
 
     def addresses(self, token: str = "") -> Mapping[Channel, str]:
         """The base URL of each channel, with the run's token in it if there is one."""

@@ -14,6 +14,7 @@ from abs_replay.server.live import Live, relay
 from abs_replay.server.patience import in_its_time
 from abs_replay.server.replies import Ending, Reply, reply
 from abs_replay.server.requests import Receive, gone, play_scope, read, whole_body
+from abs_replay.server.sockets import accept, converse
 from abs_replay.server.waits import Waiting, Waits
 
 type Send = Callable[[Any], Any]
@@ -43,6 +44,9 @@ class App:
         self._waits = Waits(player, self.closing)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._open(scope, receive, send)
+            return
         body = await whole_body(receive)
         if body is None:
             return
@@ -82,6 +86,36 @@ class App:
             ready = spoiled(ready, fault.wrong)
         waits = self._waits.of(result, play, receive)
         await self._send_reply(ready, waits, scope["abs.close"], receive, send)
+
+    async def _open(self, scope: Any, receive: Receive, send: Send) -> None:
+        async def deny(message: Any) -> None:
+            await send({**message, "type": f"websocket.{message['type']}"})
+
+        await receive()  # `websocket.connect`
+        token, request = read({**scope, "method": "GET"}, b"")
+        channel = self.channels[scope["server"][1]]
+        result = self._player.open(request, channel, play_scope(request.headers, token))
+        self._waits.played()
+        if isinstance(result, Miss):
+            await self._send_miss(result, deny)
+            return
+        if self._on_played is not None:
+            self._on_played(result, request)
+        if result.exchange.websocket is None:
+            await self._send_reply(self._reply(result), None, scope["abs.close"], receive, deny)
+            return
+        dialogue = self._player.dialogue(result)
+        await accept(result.exchange, scope, send)
+        wrong = await converse(dialogue, scope, receive, send, self._wait, self.closing)
+        if wrong is not None:
+            miss = self._player.miss_message(result, request, dialogue, wrong[0])
+            if self._on_miss is not None:
+                self._on_miss(miss)
+
+    async def _wait(self, recorded_ms: float) -> None:
+        """Wait as long as was waited in the recording, at the pace of the replay."""
+        if self._speed is not None:
+            await self._until(asyncio.get_running_loop().time() + recorded_ms / 1000 / self._speed)
 
     async def _reset(self, send: Send) -> None:
         self._player.reset()
