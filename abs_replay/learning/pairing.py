@@ -90,7 +90,7 @@ def _nearest(
 
 
 def merged(exchanges: Sequence[Exchange], rules: Sequence[Ignore], without: Sequence[Ignore]) -> int:
-    """How many recorded requests with different answers are equal by `rules`, and not `without` one of them."""
+    """How many recorded requests with different answers are equal by `rules`, and not `without` one."""
     forms = [
         tuple(canonical(each.request, each.channel, some).key for some in (rules, without))
         for each in exchanges
