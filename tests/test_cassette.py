@@ -540,7 +540,9 @@ def test_messages_read_well() -> None:
 
 
 def test_only_a_cassette_with_a_websocket_is_of_the_second_format() -> None:
-    assert json.loads(dumps(with_socket()))["abs_cassette"] == 2
+    text = dumps(with_socket(TOLD))
+    assert json.loads(text)["abs_cassette"] == 2
+    assert loads(text) == with_socket(TOLD)
     assert json.loads(dumps(cassette(exchange())))["abs_cassette"] == 1
 
 

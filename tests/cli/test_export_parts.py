@@ -85,7 +85,8 @@ def test_only_what_a_replay_used_is_written(store: Path, tmp_path: Path) -> None
 def test_what_was_used_can_be_split(store: Path, tmp_path: Path) -> None:
     output = tmp_path / "x.json"
     used = report(tmp_path, "b", "h")
-    assert export("--store", store, "--only-used", used, "--split-by", "conversation", "--output", output)
+    arguments = ("--only-used", used, "--split-by", "conversation", "--output", output)
+    assert export("--store", store, *arguments).exit_code == 0
     assert sorted(file.name for file in tmp_path.glob("x-*")) == ["x-1.cassette.json", "x-rest.cassette.json"]
 
 
