@@ -13,6 +13,8 @@ from typing import Any
 
 import httpx
 import pytest
+from websockets.exceptions import ConnectionClosedOK
+from websockets.sync.client import connect
 
 from abs_replay.cassette import Cassette
 from abs_replay.errors import RecordingError
@@ -22,12 +24,14 @@ from abs_replay.exchange import (
     Chunk,
     Exchange,
     Headers,
+    Message,
     Outcome,
     Recording,
     Request,
     Response,
     Role,
     Upstream,
+    WebSocket,
 )
 from abs_replay.player import Miss, Player
 from abs_replay.server import ReplayServer
@@ -178,16 +182,30 @@ def test_an_exchange_that_ended_before_its_first_byte_does_so_again(trusted: Aut
     assert running.misses == []
 
 
+class Kept(Leading):
+    """Which tells where the authority is that nobody trusts."""
+
+    folder: Path | None = None
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        assert self._stranger is not None
+        Kept.folder = Path(self._stranger._folder.name)
+
+
 def test_a_host_with_which_no_handshake_succeeded_fails_again_as_often_as_recorded(
     trusted: Authority,
 ) -> None:
     there = exchange("1", BAD, "/c", "bad.invalid", outcome=Outcome.TLS_FAILED)
-    with proxy(recorded(there), trusted) as running:
+    with proxy(recorded(there), trusted, Kept) as running:
         for _ in range(2):
             with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
                 running.get("https://bad.invalid/c")
+        assert Kept.folder is not None
+        assert Kept.folder.exists()
     summary = running.player.summary()
     assert (summary.used, summary.missed) == ((there,), 1)
+    assert not Kept.folder.exists()
 
 
 def test_a_client_that_does_not_trust_the_authority_is_a_miss_unless_that_was_recorded(
@@ -213,6 +231,28 @@ def test_a_port_that_is_taken_is_an_error_that_says_so(trusted: Authority, origi
         forwarding(lead, trusted, origin[1]),
     ):
         pytest.fail("it listens where another does")
+
+
+def test_a_websocket_is_played_through_tls(trusted: Authority) -> None:
+    said = (
+        Message(False, b"hello", True, 1.0),
+        Message(True, b"hi", True, 2.0),
+        Message(False, b"\0", False, 3.0),
+    )
+    upgraded = Response(101, (("upgrade", "websocket"),))
+    there = exchange(
+        "1", SHOP, "/w", "shop.invalid", upgraded, websocket=WebSocket(said, 1000, "done", False)
+    )
+    with (
+        proxy(recorded(there), trusted) as running,
+        connect("wss://shop.invalid/w", proxy=running.url, ssl=running.trust) as talk,
+    ):
+        assert talk.recv(timeout=10) == "hello"
+        talk.send("hi")
+        assert talk.recv(timeout=10) == b"\0"
+        with pytest.raises(ConnectionClosedOK, match="done"):
+            talk.recv(timeout=10)
+    assert (running.misses, running.player.summary().used) == ([], (there,))
 
 
 def test_what_comes_through_the_proxy_and_to_a_listener_is_played_in_one_scope(trusted: Authority) -> None:
@@ -275,20 +315,3 @@ def test_a_request_belongs_to_who_was_asked_that_path_or_whose_url_it_is_under()
     assert hosts.channel("api.invalid", 443, "/v2") is not None
     assert hosts.channel("api.invalid", 80, "/v1/x") is None
     assert hosts.known == ("::1:9000", "api.invalid:443")
-
-
-def test_the_authority_that_nobody_trusts_is_gone_afterwards(trusted: Authority, tmp_path: Path) -> None:
-    there = exchange("1", BAD, "/c", "bad.invalid", outcome=Outcome.TLS_FAILED)
-    with proxy(recorded(there), trusted, Kept):
-        assert Kept.folder is not None
-        assert Kept.folder.exists()
-    assert not Kept.folder.exists()
-
-
-class Kept(Leading):
-    folder: Path | None = None
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        assert self._stranger is not None
-        Kept.folder = Path(self._stranger._folder.name)
