@@ -14,6 +14,7 @@ from abs_replay.exchange import Exchange, Request
 from abs_replay.matching.canonical import json_body
 from abs_replay.matching.suggesting import written
 from abs_replay.player import Miss, Played, Reason
+from abs_replay.redact import Redactor
 
 STATUS = 422
 CODE = "replay_miss"
@@ -30,7 +31,8 @@ def explain_played(played: Played, request: Request) -> str:
     name = _name(played.number, played.exchange)
     pairs = [_pair(kind, then, now) for kind, then, now in played.pairs if then != now]
     renamed = f": {', '.join(pairs)}" if pairs else ""
-    asked = f"{request.method} {_short(request.target)} on {played.exchange.channel}"
+    target = Redactor().text(request.target)  # as a query may have the client's key
+    asked = f"{request.method} {_short(target)} on {played.exchange.channel}"
     return one_line(f"{asked}: {played.how} as {name}{renamed}")
 
 

@@ -93,8 +93,12 @@ class App:
 
         await receive()  # `websocket.connect`
         token, request = read({**scope, "method": "GET"}, b"")
-        channel = self.channels[scope["server"][1]]
-        result = self._player.open(request, channel, play_scope(request.headers, token))
+        port = scope["server"][1]
+        try:
+            result = self._player.open(request, self.channels[port], play_scope(request.headers, token))
+        except Exception:
+            self.refuse(port)  # as in `__call__`
+            raise
         self._waits.played()
         if isinstance(result, Miss):
             await self._send_miss(result, deny)

@@ -15,7 +15,7 @@ from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Res
 from abs_replay.matching import Match
 from abs_replay.matching.suggesting import path_text, written
 from abs_replay.player import Miss, Played, Player
-from abs_replay.player.miss import answer, explain
+from abs_replay.player.miss import answer, explain, explain_played
 from abs_replay.spec.configuration import load
 from abs_replay.spec.ignoring import Ignore
 from abs_replay.spec.paths import Wild, parsed
@@ -180,3 +180,10 @@ def test_a_recorded_secret_and_the_clients_are_no_difference_to_be_read() -> Non
     playing = player(post(chat(user="hi", api_key="<key:2>")))
     miss = missed(playing, post(chat(user="ho", api_key=SECRET)))
     assert [one.path for one in miss.differences] == ["body.messages[1].content"]
+
+
+def test_a_key_in_the_query_is_not_told_where_a_request_is_explained() -> None:
+    asked = post(chat(), f"/v1/chat/completions?key={SECRET}")
+    result = player(post(chat(), "/v1/chat/completions?key=<key:1>")).play(asked, LLM)
+    assert isinstance(result, Played)
+    assert SECRET not in explain_played(result, asked)
