@@ -38,10 +38,11 @@ class Wanted:
     allow_network: bool = False
     source: Path | None = None  # the cassette that is replayed
     store: Path | None = None
+    quiet: bool = False
 
-    def of(self, source: Path | None, store: Path | None) -> "Wanted":
+    def of(self, source: Path | None, store: Path | None, quiet: bool = False) -> "Wanted":
         """The same, of what is replayed."""
-        return replace(self, source=source, store=store)
+        return replace(self, source=source, store=store, quiet=quiet)
 
     @property
     def anything(self) -> bool:
@@ -91,6 +92,7 @@ class Hybrid:
     """What is asked live, and what came of it; `live` is None where nothing is."""
 
     live: "Live | None" = None
+    quiet: bool = False  # say at the beginning where is asked, and no more
     asked: Counter[Channel] = field(default_factory=Counter)
     failed: int = 0
     lost: int = 0
@@ -99,7 +101,8 @@ class Hybrid:
         self.asked[exchange.channel] += 1
         self.failed += exchange.response is None
         status = exchange.response.status if exchange.response else exchange.error or exchange.outcome
-        say(f"live: {exchange.request.method} {exchange.request.path} on {exchange.channel}: {status}")
+        if not self.quiet:
+            say(f"live: {exchange.request.method} {exchange.request.path} on {exchange.channel}: {status}")
 
     def without_live(self, summary: "Summary") -> "Summary":
         """The summary without recorded exchanges that nobody could ask for, since their channel was live."""
@@ -126,7 +129,7 @@ def asked_live(cassette: "Cassette", wanted: Wanted) -> Iterator[Hybrid]:
         yield Hybrid()
         return
     _refuse_in_ci(wanted)
-    hybrid, channels = Hybrid(), _channels(cassette, wanted)
+    hybrid, channels = Hybrid(quiet=wanted.quiet), _channels(cassette, wanted)
     with _kept(cassette, wanted, hybrid) as keep:
         hybrid.live = _live(cassette, wanted, channels, keep, hybrid)
         yield hybrid
@@ -146,6 +149,7 @@ def _live(
     keep: Callable[[Exchange], None],
     hybrid: Hybrid,
 ) -> "Live":
+    from abs_replay.redact import Redactor
     from abs_replay.server.live import Live
     from abs_replay.upstream import Upstreams
 
@@ -159,7 +163,7 @@ def _live(
     for each in cassette.recording.upstreams:
         if each.channel in channels | misses:
             when = "" if each.channel in channels else ", where it misses,"
-            say(f"live: {each.channel}{when} at {each.url}")
+            say(f"live: {each.channel}{when} at {Redactor().text(each.url)}")
     return Live(upstreams.ask, channels, misses)
 
 

@@ -142,7 +142,7 @@ def command(
             explain,
             forward,
             faults.load(fault) if fault is not None else None,
-            hybrid.of(None if recording else Path(arguments[0]), store),
+            hybrid.of(None if recording else Path(arguments[0]), store, quiet),
         ),
     )
 
