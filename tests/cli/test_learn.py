@@ -10,14 +10,17 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 from click.testing import CliRunner
 
-from abs_replay.cassette import Cassette, dumps
+from abs_replay.cassette import Cassette, dumps, loads
 from abs_replay.cli.learn import command
 from abs_replay.cli.rule_writing import add
 from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role
+from abs_replay.player import Player
+from abs_replay.server import ReplayServer
 from abs_replay.spec.configuration import load
 
 ABS = [sys.executable, "-c", "from abs_replay.cli import main; main()"]
@@ -136,6 +139,22 @@ def test_rules_are_printed_with_their_evidence_ready_to_be_pasted(tmp_path: Path
     assert '"a1b2c3" / "x9y8z7"' in told
     assert "1 pair, 1 of them match with the rules" in told
     assert not (tmp_path / "abs.config.yaml").exists()
+
+
+def test_with_the_written_rules_the_requests_of_the_other_recording_find_their_answers(
+    tmp_path: Path,
+) -> None:
+    paths = cassette(tmp_path / "a.json", "a1b2c3"), cassette(tmp_path / "b.json", "x9y8z7")
+    assert learn(*paths, "--write")[0] == 0
+    recorded, asked = (loads(path.read_text(encoding="utf-8")) for path in paths)
+    player = Player(recorded, ignore=load(tmp_path / "abs.config.yaml").match.ignore)
+    with ReplayServer(player) as server:
+        (url,) = server.addresses().values()
+        for exchange in asked.exchanges:
+            request = exchange.request
+            answer = httpx.request(request.method, f"{url}{request.target}", content=request.body.data)
+            assert answer.status_code == 200
+    assert (player.summary().missed, player.summary().unused) == (0, ())
 
 
 def test_what_still_misses_is_said_and_is_the_exit_status(tmp_path: Path) -> None:
