@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import ClassVar
 
 import httpx  # noqa: F401 (kept loaded between the inner runs, which forget what they load)
 import pytest
@@ -287,8 +288,10 @@ def test_cassettes_may_lie_in_one_folder_of_the_ini_file(run: Run, pytester: pyt
 
 class Orders(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    asked: ClassVar[list[str]] = []
 
     def do_POST(self) -> None:
+        self.asked.append(self.path)
         self.rfile.read(int(self.headers["content-length"]))
         self.send_response(200)
         self.send_header("content-length", "4")
@@ -328,7 +331,13 @@ def test_what_is_recorded_is_replayed_and_only_what_is_missing_is_recorded_anew(
         run(tests.replace("MODE", "record"), "--abs-mode=auto").assert_outcomes(passed=1)
         first = path.read_text(encoding="utf-8")
         run(tests.replace("MODE", "off"), "--abs-mode=off").assert_outcomes(passed=1)
-    run(tests.replace("MODE", "replay"), "--abs-mode=auto").assert_outcomes(passed=1)
+        live = len(Orders.asked)
+        run(tests.replace("MODE", "replay"), "--abs-mode=auto").assert_outcomes(passed=1)
+        again = (
+            tests.replace("MODE", "replay") + "    httpx.post(abs_replay.url('tool') + '/find', json=said)\n"
+        )
+        run(again).assert_outcomes(failed=1)
+        assert (live, len(Orders.asked)) == (2, 2)  # what is used up is not asked for either
     run(tests.replace("MODE", "replay")).assert_outcomes(passed=1)
 
     (kept,) = loads(first, str(path)).exchanges
