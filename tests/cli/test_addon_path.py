@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 from types import ModuleType
 from urllib.error import URLError
+from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
@@ -17,6 +18,7 @@ from click.testing import CliRunner
 from abs_replay.cli.addon_path import addon_path, command
 from abs_replay.errors import UsageError
 from abs_replay.exchange import Channel, Outcome, Role
+from abs_replay.routes import USUAL_PORTS, Routes
 from abs_replay.store import Store
 
 MITMDUMP = "from mitmproxy.tools.main import mitmdump; mitmdump()"
@@ -51,13 +53,16 @@ def test_an_addon_that_is_not_installed_is_a_usage_error() -> None:
         ("http://h:1/v1/chat", Channel(Role.LLM, "llm")),
         ("http://h:1/v1", Channel(Role.LLM, "llm")),
         ("http://h:1/v1/mcp?x=1", Channel(Role.TOOL, "Order MCP")),
-        ("http://h:1/v10", Channel(Role.TOOL, "h")),
-        ("https://elsewhere/", Channel(Role.TOOL, "h")),
+        ("http://h:1/v10", Channel(Role.TOOL, "h:1")),
+        ("https://elsewhere/", Channel(Role.TOOL, "elsewhere")),
     ],
 )
 def test_the_longest_declared_url_tells_the_channel(url: str, channel: Channel, addon: ModuleType) -> None:
     declared = addon.parse_channels("llm=http://h:1/v1, tool:Order MCP=http://h:1/v1/mcp/,")
-    assert addon.channel_of(url, "h", declared) == channel
+    parts = urlsplit(url)
+    place = parts.scheme, parts.hostname or "", parts.port or USUAL_PORTS[parts.scheme]
+    target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    assert Routes(upstreams=declared).channel(*place, target) == channel
 
 
 @pytest.mark.parametrize("text", ["http://h", "model=http://h", "llm=h:1"])
