@@ -6,6 +6,7 @@ from abs_replay.cassette.bodies import BadBody, body_document, read_body
 from abs_replay.cassette.document import Document, Wrong, maybe, number, only, take, time, time_text
 from abs_replay.cassette.headers import header_lines, read_headers
 from abs_replay.cassette.histories import KEYS, Pointing, resolved
+from abs_replay.cassette.layout import on_a_line
 from abs_replay.cassette.sockets import read_socket, socket_document
 from abs_replay.exchange import Body, Channel, Exchange, Headers, Outcome, Request, Response, Role
 
@@ -67,6 +68,8 @@ def _pointed(body: Document, exchange: Exchange, pointing: Pointing) -> Document
     shorter = pointing.shorter(exchange.id, exchange.channel, value, length)
     if shorter is None:
         return body
+    if "append" in shorter:
+        shorter["append"] = [on_a_line(message) for message in shorter["append"]]
     return {**shorter, **{key: rest for key, rest in body.items() if key != "json"}}
 
 

@@ -5,6 +5,7 @@ review shows what the file says.
 """
 
 import re
+from collections.abc import Iterator
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -20,6 +21,22 @@ _UNSAFE = re.compile(
 
 class Line(dict[str, Any]):
     """An object that stands on one line however long it is."""
+
+
+def on_a_line(value: Any) -> Any:
+    """Put an object on one line if it would stand there but for a single text, as a chat's messages do."""
+    if not isinstance(value, dict):
+        return value
+    longest = max(map(len, _texts(value)), default=0)
+    return Line(value) if _weight(value, WIDTH + longest) >= 0 else value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict | list):
+            yield from _texts(item)
 
 
 def lay_out(document: Any) -> str:
