@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import time
 import uuid
 from typing import Any
 
@@ -13,7 +14,7 @@ from abs_replay.exchange import Body, Channel, Exchange, Request, Response, Role
 from abs_replay.matching import Index
 from abs_replay.matching.canonical import canonical
 from abs_replay.matching.differences import MOST, differences, nearest
-from abs_replay.matching.renaming import Bindings, correspond, fingerprint, shape
+from abs_replay.matching.renaming import Bindings, constant, correspond, fingerprint, holds, shape
 from abs_replay.spec.ignoring import Ignore
 from abs_replay.spec.paths import parsed
 
@@ -368,3 +369,28 @@ def test_a_multipart_request_corresponds_to_no_other_kind() -> None:
     shapes = [shape(each, canonical(each, LLM)) for each in (one, other)]
     assert shapes[0].text == shapes[1].text
     assert correspond(*shapes) is None
+
+
+@given(
+    st.lists(st.text("ab -1") | st.sampled_from((U1, U2, "2026-01-02", "2026-01-02T10:00:00Z")), max_size=6),
+    st.lists(st.text("ab -1") | st.sampled_from((U1, U2, "2026-01-02", "2026-01-02T10:00:00Z")), max_size=6),
+)
+def test_what_has_the_same_shape_holds_what_is_constant_in_it(one: list[str], other: list[str]) -> None:
+    requests = [
+        request(chat(" ".join(words), f"It is 2026-05-0{n}.")) for n, words in enumerate((one, other), 1)
+    ]
+    forms = [canonical(each, LLM) for each in requests]
+    shapes = [shape(each, form) for each, form in zip(requests, forms, strict=True)]
+    assert holds(forms[0], constant(shapes[0]))
+    if shapes[0].text == shapes[1].text:
+        assert holds(forms[0], constant(shapes[1]))
+
+
+def test_a_miss_among_many_that_are_much_alike_is_found_quickly() -> None:
+    asked_then = [request(chat(f"question {n} of {U1} " + "x" * 4000)) for n in range(1000)]
+    exchanges = [Exchange(str(n), LLM, 0.0, one, None) for n, one in enumerate(asked_then)]
+    index = Index(exchanges)
+    asked = request(chat(f"question 5000 of {U2} " + "x" * 4000))
+    begun = time.process_time()
+    assert list(index.renamed(asked, index.form(asked, LLM), LLM)) == []
+    assert time.process_time() - begun < 0.2

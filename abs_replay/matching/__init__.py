@@ -14,7 +14,16 @@ from zlib import MAX_WBITS, decompressobj, error
 
 from abs_replay.exchange import Channel, Exchange, Headers, Request
 from abs_replay.matching.canonical import Canonical, canonical, text_of
-from abs_replay.matching.renaming import Pair, Shape, correspond, fingerprint, hides_secrets, shape
+from abs_replay.matching.renaming import (
+    Pair,
+    Shape,
+    constant,
+    correspond,
+    fingerprint,
+    hides_secrets,
+    holds,
+    shape,
+)
 from abs_replay.spec.ignoring import HEADERS, Ignore
 
 
@@ -99,10 +108,15 @@ class Index:
 
     def renamed(self, request: Request, form: Canonical, channel: Channel) -> Iterator[Candidate]:
         """Groups that are equal up to a renaming; whether it agrees with the scope is the player's to ask."""
-        groups = [*self._alike.get((channel, fingerprint(form)), ()), *self._secretive.get(channel, ())]
-        asked = shape(request, form) if groups else None
-        for group in groups:
-            pairs = correspond(group.shape, asked) if asked else None
+        alike, secretive = self._alike.get((channel, fingerprint(form)), ()), self._secretive.get(channel, ())
+        if not alike and not secretive:
+            return
+        asked = shape(request, form)
+        pieces = constant(asked)
+        # Where nothing was made afresh, nothing can be renamed; and most of what is alike says other words.
+        similar = [group for group in alike if holds(group.form, pieces)] if asked.values else []
+        for group in (*similar, *secretive):
+            pairs = correspond(group.shape, asked)
             if pairs:
                 yield Candidate(group, pairs)
 

@@ -103,6 +103,24 @@ def shape(request: Request, form: Canonical) -> Shape:
     return Shape(_FRESH.sub(mark, text), tuple(values))
 
 
+def constant(of: Shape) -> tuple[str, ...]:
+    """What stands between the fresh values of a request, in order."""
+    return tuple(re.split("\ue010[^\ue011]*\ue011", of.text))
+
+
+def holds(form: Canonical, pieces: tuple[str, ...]) -> bool:
+    """Say whether a request has all of these in order, as it must to have the same shape; much faster."""
+    text, at = f"{form.method} {form.target}\n{form.body}", 0
+    if not (text.startswith(pieces[0]) and text.endswith(pieces[-1])):
+        return False
+    for piece in pieces:
+        at = text.find(piece, at)
+        if at < 0:
+            return False
+        at += len(piece)
+    return True
+
+
 def _keys(document: Any) -> Iterable[str]:
     return document if isinstance(document, dict) else ()
 
