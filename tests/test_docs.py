@@ -3,16 +3,20 @@
 import json
 import re
 from pathlib import Path
+from textwrap import dedent
 from types import SimpleNamespace
 
 import pytest
 
+from abs_replay.cassette import Cassette, dumps
 from abs_replay.errors import UsageError
+from abs_replay.exchange import Recording, Role
 from abs_replay.importers import open_source, trace_file
 from abs_replay.scoring import evaluate
-from abs_replay.spec import configuration
+from abs_replay.spec import configuration, faults
 from abs_replay.spec.loader import load
 from abs_replay.spec.variables import Sources
+from abs_replay.testing import exchange
 from abs_replay.verdicts import Result
 
 ROOT = Path(__file__).parents[1]
@@ -96,3 +100,21 @@ def test_the_importer_that_is_shown_says_where_a_tape_is_wrong(tmp_path: Path) -
 
     with pytest.raises(UsageError, match=r"tape.json: acme_tape\[0\]: a call has no path"):
         importer.read(open_source(tape))
+
+
+def test_a_block_of_python_gets_its_replay_and_a_file_of_faults_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "tests" / "cassettes"
+    folder.mkdir(parents=True)
+    told = Cassette(Recording("r", "refund", 0.0), (exchange(role=Role.TOOL, name="Orders"),))
+    (folder / "refund.cassette.json").write_text(dumps(told), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / "replay.md"
+    module(blocks(page, "python")[0])
+    assert "ABS_TOOL_ORDERS_URL" in capsys.readouterr().out
+
+    shown = re.search(r"^    seed: 7\n(?:    .*\n)+", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert shown is not None
+    (tmp_path / "faults.yaml").write_text(dedent(shown[0]), encoding="utf-8")
+    assert len(faults.load(tmp_path / "faults.yaml").rules) == 4
