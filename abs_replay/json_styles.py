@@ -130,7 +130,7 @@ _OPENS = re.compile(r'[{\[]\n|\{"(?:[^"\\]|\\.)*+":( ?)')
 
 def styled(text: str) -> tuple[Any, str] | None:
     """Give the value and the style that write this text again, or None where none does."""
-    for style in _possible(text) if (value := _reviewable(text)) is not None else ():
+    for style in _possible(text) if (value := reviewable(text)) is not None else ():
         if write(value, style) == text:
             return value, style
     return None
@@ -144,13 +144,8 @@ def _possible(text: str) -> Iterable[str]:
     return (style for style in STYLES if style.startswith(kind))
 
 
-def in_style(text: str, style: str) -> Any:
-    """Give the value that this style writes as this text, or None where there is none."""
-    value = _reviewable(text)
-    return value if value is not None and write(value, style) == text else None
-
-
-def _reviewable(text: str) -> Any:
+def reviewable(text: str) -> Any:
+    """Give the value of a JSON text that is not too deep to review, else None."""
     try:
         value = parse(text)
     except ValueError:

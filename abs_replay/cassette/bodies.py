@@ -20,7 +20,7 @@ from typing import Any
 
 from abs_replay.cassette.layout import Line
 from abs_replay.exchange import Body, Chunk
-from abs_replay.json_styles import STYLES, in_style, styled, write, write_each
+from abs_replay.json_styles import STYLES, reviewable, styled, write, write_each
 
 _WHITE = " \t\r\n"
 _FIELDS = ("event", "data", "id", "retry")
@@ -86,7 +86,9 @@ def _as_events(text: str) -> dict[str, Any] | None:
     colon = ": " if "data: " in text else ":"
     *parts, rest = text.split(eol * 2)
     style = _stream_style(parts, eol, colon)
-    events = [_event(part, eol, colon, style) for part in parts] + ([Line(rest=rest)] if rest else [])
+    events = [_event(part, eol, colon) for part in parts]
+    _show_json(events, style)
+    events += [Line(rest=rest)] if rest else []
     how = {
         "style": style if style != "compact" else "",
         "eol": "crlf" if eol == "\r\n" else "",
@@ -104,25 +106,27 @@ def _stream_style(parts: list[str], eol: str, colon: str) -> str:
     return "compact"
 
 
-def _event(part: str, eol: str, colon: str, style: str) -> Line:
+def _event(part: str, eol: str, colon: str) -> Line:
     event = Line()
     for line in part.split(eol):
         name, found, value = line.partition(colon)
         if not found or name not in _FIELDS or name in event:
             return Line(raw=part)
         event[name] = value
-    # Anthropic pads the end of its data lines; `pad` keeps them readable as JSON all the same.
-    bare = event.get("data", "").rstrip(" ")
-    value = _event_json(bare, style)
-    if value is not None:
-        pad = len(event["data"]) - len(bare)
-        event["data"] = value
-        event.update({"pad": pad} if pad else {})
     return event
 
 
-def _event_json(text: str, style: str) -> Any:
-    return in_style(text, style) if text.startswith(("{", "[")) else None
+def _show_json(events: list[Line], style: str) -> None:
+    """Show data as JSON where the style writes it back; all in one call, since a stream has hundreds."""
+    # Anthropic pads the end of its data lines; `pad` keeps them readable as JSON all the same.
+    bare = [(event, event["data"].rstrip(" ")) for event in events if "data" in event]
+    read = [(event, text, reviewable(text)) for event, text in bare if text.startswith(("{", "["))]
+    found = [(event, text, value) for event, text, value in read if value is not None]
+    written = write_each([value for _, _, value in found], style)
+    for (event, text, value), again in zip(found, written, strict=True):
+        if again == text:
+            pad = len(event["data"]) - len(text)
+            event |= {"data": value, **({"pad": pad} if pad else {})}
 
 
 def _as_text(text: str) -> dict[str, Any]:
