@@ -180,12 +180,14 @@ def _key(exchange: Exchange) -> tuple[Channel, tuple[str, str, str]]:
 
 def _recovered(exchanges: Sequence[Exchange]) -> frozenset[int]:
     """The failures that a later good answer to the same request makes a retry, which is meant."""
-    good = {
-        _key(exchange): number
-        for number, exchange in enumerate(exchanges)
-        if exchange.response is not None and exchange.response.status < 400
-    }
-    return frozenset(n for n, exchange in enumerate(exchanges) if good.get(_key(exchange), -1) > n)
+    good: dict[object, float] = {}
+    for exchange in exchanges:
+        if exchange.response is not None and exchange.response.status < 400:
+            key = _key(exchange)
+            good[key] = max(good.get(key, 0.0), exchange.started_at)
+    return frozenset(
+        number for number, each in enumerate(exchanges) if good.get(_key(each), -1.0) > each.started_at
+    )
 
 
 def _repeated(exchanges: Sequence[Exchange]) -> dict[int, int]:

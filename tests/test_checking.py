@@ -86,11 +86,13 @@ def test_an_error_that_was_never_followed_by_a_good_answer_is_found() -> None:
 
 def test_a_retry_that_was_answered_makes_the_failures_before_it_meant() -> None:
     lost = replace(chat(), response=None, outcome=Outcome.UPSTREAM_CLOSED)
-    assert told(lost, chat(status=503), chat()) == []
+    good = replace(chat(), started_at=9.0)
+    assert told(lost, chat(status=503), good) == []
+    assert told(good, lost, chat(status=503)) == []  # files are in another order
 
 
 def test_a_good_answer_before_an_error_does_not_make_it_a_retry() -> None:
-    assert told(chat(), chat(status=500)) == [("error-status", 1)]
+    assert told(chat(), replace(chat(status=500), started_at=9.0)) == [("error-status", 1)]
 
 
 def test_where_nothing_came_back_beside_answers_it_is_found() -> None:
