@@ -1,4 +1,4 @@
-"""A recorder that is killed at random moments keeps what had ended. `python -m benchmarks.chaos` kills more."""
+"""A recorder that is killed at random moments keeps what had ended. `benchmarks.chaos` kills more."""
 
 from pathlib import Path
 
