@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from abs_replay.decoders import Message, anthropic_messages
 from abs_replay.decoders.fields import items, obj, text
-from abs_replay.importers import loose_messages
+from abs_replay.importers import claude_usage, loose_messages
 from abs_replay.importers.imported import Imported
 from abs_replay.importers.source import Source
 from abs_replay.importers.telling import TIMELESS, Facts, Teller, moment, tagged
-from abs_replay.trace import Trace
+from abs_replay.trace import Trace, Usage
 
 _KINDS: Final = ("user", "assistant")
 type _Entry = Mapping[str, Any]
@@ -26,10 +26,17 @@ def recognises(source: Source) -> bool:
     """Whether lines, or entries with a direction, are of Claude Code's types."""
     if '"assistant"' not in (source.text or ""):
         return False
-    if source.json:
-        return bool(_directed(source.json)) and _is_ours(_directed(source.json))
-    lines = source.json_lines
+    if directed := _directed(source.json):
+        return _is_ours(directed)
+    lines = source.json_lines  # a log of one line is JSON, too
     return isinstance(lines, tuple) and _is_ours([obj(line.value) for line in lines])
+
+
+def _lines(source: Source) -> list[_Entry]:
+    if source.path.suffix == ".json":
+        source.need_json()  # says what is wrong with it as such
+    lines = source.json_lines if source.json else source.need_json_lines()
+    return [obj(line.value) for line in lines] if isinstance(lines, tuple) else []
 
 
 def _directed(document: Any) -> list[_Entry]:
@@ -44,10 +51,7 @@ def _is_ours(entries: Iterable[_Entry]) -> bool:
 
 def read(source: Source) -> Imported:
     """Read every session; raises `UsageError`."""
-    if source.json or source.path.suffix == ".json":
-        entries = _directed(source.need_json())
-    else:
-        entries = [obj(line.value) for line in source.need_json_lines()]
+    entries = _directed(source.json) or _lines(source)
     if not any(entry.get("type") in _KINDS for entry in entries):
         raise source.wrong("expected entries of type user and assistant, with a message each")
     traces = [_session(those) for those in _by_session(entries)]
@@ -87,22 +91,23 @@ class _Answer:
 
 def _session(entries: list[_Entry]) -> Trace:
     teller, tags = Teller(), dict[str, Any]()
+    costs = claude_usage.counted(entries)
     answer: _Answer | None = None
     for entry in entries:
         body = obj(entry.get("message"))
         if entry.get("type") == "assistant":
             if answer is None or answer.id is None or answer.id != text(body.get("id")):
-                _tell(teller, answer)
+                _tell(teller, answer, costs)
                 answer = _Answer(text(body.get("id")), entry)
             answer.entry = entry
             answer.blocks += _blocks(body)
         elif entry.get("type") == "user" and entry.get("isMeta") is not True:
-            _tell(teller, answer)
+            _tell(teller, answer, costs)
             answer = None
             for message in anthropic_messages.messages(body, ""):
                 teller.tell(message, _facts(entry))
         tags |= _about(entry)
-    _tell(teller, answer)
+    _tell(teller, answer, costs)
     return teller.trace(tagged(tags.items()))
 
 
@@ -111,15 +116,15 @@ def _blocks(body: _Entry) -> list[Any]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else items(content)
 
 
-def _tell(teller: Teller, answer: _Answer | None) -> None:
+def _tell(teller: Teller, answer: _Answer | None, costs: dict[str, Usage]) -> None:
+    """Tell an answer; what it cost is told once, where a tool's result stands between its blocks too."""
     if answer is None:
         return
     body = obj(answer.entry.get("message"))
     whole = {"role": "assistant", "content": answer.blocks}
     found = anthropic_messages.messages(whole, "") or (Message("assistant"),)
-    facts = replace(
-        _facts(answer.entry), model=text(body.get("model")), usage=loose_messages.usage(body.get("usage"))
-    )
+    cost = costs.pop(answer.id, None) if answer.id else loose_messages.usage(body.get("usage"))
+    facts = replace(_facts(answer.entry), model=text(body.get("model")), usage=cost)
     for message in found:
         teller.tell(message, facts)
 

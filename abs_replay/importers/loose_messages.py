@@ -38,6 +38,8 @@ _LANGCHAIN: Final = {
 _CLASS: Final = re.compile(r"(Human|AI|System|Tool|Function)Message(Chunk)?")
 _BLOCKS: Final = ("tool_use", "tool_result", "server_tool_use", "mcp_tool_use", "redacted_thinking")
 _CALL_BLOCKS: Final = ("tool_use", "tool_call", "input_json_delta")
+# Beside `input_tokens`, which leaves them out: https://docs.claude.com/en/docs/build-with-claude/prompt-caching
+_CACHED: Final = ("cache_creation_input_tokens", "cache_read_input_tokens")
 _ITEMS: Final = ("function_call", "function_call_output", "reasoning", "message")
 _ASKED: Final = ("messages", "input", "prompts", "prompt", "contents", "question", "query", "chat_history")
 
@@ -108,14 +110,17 @@ def returned(value: Any) -> tuple[Json, str | None, str | None]:
 
 
 def usage(value: Any) -> Usage | None:
-    """Count tokens, by whichever of their names."""
+    """Count tokens, by whichever of their names; what went through Anthropic's cache went in."""
     counted = obj(value)
     names = (
         ("input_tokens", "prompt_tokens", "promptTokens", "inputTokens", "input", "prompt"),
         ("output_tokens", "completion_tokens", "completionTokens", "outputTokens", "output", "completion"),
     )
     found = [next((count(counted[name]) for name in those if name in counted), None) for those in names]
-    return None if found == [None, None] else Usage(found[0] or 0, found[1] or 0)
+    if found == [None, None]:
+        return None
+    cached = sum(count(counted.get(name)) for name in _CACHED) if "input_tokens" in counted else 0
+    return Usage((found[0] or 0) + cached, found[1] or 0)
 
 
 def _structure(value: Any) -> Any:
