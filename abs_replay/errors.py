@@ -59,7 +59,11 @@ class StoreError(RecordingError):
 
 
 class StoreLocked(StoreError):
-    """Another process holds the store; the message names it."""
+    """Another process holds the store; the message names it, and so does `holder`."""
+
+    def __init__(self, message: str, holder: str = "another process") -> None:
+        super().__init__(message)
+        self.holder = holder
 
 
 class CassetteError(AbsReplayError):

@@ -22,7 +22,7 @@ from abs_replay.errors import StoreError, StoreLocked
 from abs_replay.exchange import Exchange, Mark, Recording
 from abs_replay.redact import Redactor
 from abs_replay.snapshots import EVERY_S, Open, Snapshots
-from abs_replay.store import Kept, Spool, Store, Unfinished, Writer, exchanges_in
+from abs_replay.store import Kept, LongHold, Spool, Store, Unfinished, Writer, exchanges_in
 from abs_replay.summary import Summary
 
 BATCH_S = 0.05  # what comes within this time becomes one transaction; readers try every 20 ms
@@ -64,6 +64,7 @@ class Recorder:
         self._store, self._spool = Store(store_path, say=say), Spool(store_path)
         self._id, self._say, self._on_kept = recording.id, say, on_kept
         self._said: set[str] = set()
+        self._hold = LongHold(store_path, self._spool.path, say)
         self._redactor = redactor or Redactor()
         self._snapshots = Snapshots(
             Unfinished(store_path, recording.id), self._redactor, opened, self._complain
@@ -107,6 +108,7 @@ class Recorder:
             self._lose(withheld, "a rule of `redact:` failed; they are kept without their content")
         try:
             self._store.end(self._id, time.time())
+            self._hold.is_over()
         except StoreError as error:
             self._complain(f"the end of the recording is not noted: {error}")
         self._miss_what_is_gone()
@@ -187,13 +189,15 @@ class Recorder:
                 stack.push(writing)
                 self._miss_what_is_gone()
                 self._write_while_open(writer, time.monotonic() + OPEN_S)
-        except StoreLocked:
+        except StoreLocked as error:
             self._flush_into_spool(spooled)
+            self._hold.goes_on(error)
         except Exception as error:  # whatever it is, the thread goes on
             self._complain(str(error) if isinstance(error, StoreError) else repr(error))
             self._flush_into_spool(spooled)
         else:
             self._said.clear()
+            self._hold.is_over()
 
     def _spool_until(self, opening: Future[Writer]) -> None:
         while not opening.done():

@@ -117,6 +117,25 @@ def test_what_can_not_wait_for_another_process_is_spooled_and_later_folded_in(ca
 
 
 @pytest.mark.processes
+def test_a_store_that_is_held_for_long_is_said_once_and_so_is_that_all_is_in_it(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("abs_replay.store.holders.LONG_S", 0.4)
+    with held(case.path):
+        case.recorder.put(exchange(1))
+        assert within(5.0, lambda: len(case.said) == 1)
+        case.recorder.put(exchange(2))
+        assert within(5.0, lambda: case.recorder.summary.spooled == 2)
+        (line,) = case.said
+        assert str(Spool(case.path).path) in line
+        assert "is held by process" in line
+    assert within(5.0, lambda: len(case.said) == 2)
+    assert "free again" in case.said[1]
+    assert not Spool(case.path).path.exists()
+    assert case.kept() == ["exchange-1", "exchange-2"]
+
+
+@pytest.mark.processes
 def test_what_still_waits_in_the_spool_at_the_end_is_said(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
