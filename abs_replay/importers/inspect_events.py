@@ -9,7 +9,7 @@ from typing import Any
 from abs_replay.decoders import Span, ToolUse, Turn
 from abs_replay.decoders.fields import items, obj, structure, text
 from abs_replay.importers import loose_messages, reported_work
-from abs_replay.importers.inspect_samples import message
+from abs_replay.importers.inspect_samples import message, tool_error
 from abs_replay.importers.telling import moment
 from abs_replay.trace import Trace
 
@@ -49,10 +49,9 @@ def _use(event: Any) -> ToolUse | None:
     if name is None:
         return None
     result = event.get("result")
-    error = obj(event.get("error"))
     return ToolUse(
         name,
         event.get("arguments") or {},
         structure(result) if isinstance(result, str) else result,
-        text(error.get("message")) or text(error.get("type")),
+        tool_error(event),
     )

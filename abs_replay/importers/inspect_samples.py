@@ -51,17 +51,22 @@ def message(value: _Fields) -> Message:
     role = text(value.get("role")) or "assistant"
     if role == "tool":
         said = chat_messages.content(value.get("content"))
-        error = obj(value.get("error"))
         return Message(
             "tool",
             structure(said) if isinstance(said, str) else said,
             call_id=text(value.get("tool_call_id")),
             name=text(value.get("function")),
-            error=text(error.get("message")) or text(error.get("type")),
+            error=tool_error(value),
         )
     if role == "assistant":
         return composed(role, tuple(_parts(value)))
     return Message(role, chat_messages.content(value.get("content")))
+
+
+def tool_error(value: _Fields) -> str | None:
+    """Say why a tool failed: what kind of failure it is (`timeout`, `permission`, ..), then its words."""
+    error = obj(value.get("error"))
+    return ": ".join(words for key in ("type", "message") if (words := text(error.get(key)))) or None
 
 
 def _parts(value: _Fields) -> Iterator[Part]:
