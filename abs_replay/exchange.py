@@ -12,6 +12,8 @@ from enum import StrEnum
 
 type Headers = tuple[tuple[str, str], ...]
 
+WITHHELD = "content withheld"  # how the error begins of an exchange that a rule of redaction failed on
+
 
 class Role(StrEnum):
     """Between whom a channel runs."""

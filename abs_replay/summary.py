@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from abs_replay.batches import size
-from abs_replay.exchange import Exchange, Outcome, header
+from abs_replay.exchange import WITHHELD, Exchange, Outcome, header
 from abs_replay.store import Kept, exchanges_in
 
 STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
@@ -41,6 +41,10 @@ def is_stream(exchange: Exchange) -> bool:
 
 
 def is_error(exchange: Exchange) -> bool:
-    """Whether there was no whole answer, or none of success. SDKs hang up on whole streams, too."""
+    """Whether there was no whole answer, or none of success, or its content could not be kept.
+
+    SDKs hang up on whole streams, too.
+    """
     whole = exchange.outcome in (Outcome.COMPLETE, Outcome.CLIENT_CLOSED)
-    return exchange.response is None or exchange.response.status >= 400 or not whole
+    withheld = (exchange.error or "").startswith(WITHHELD)
+    return exchange.response is None or exchange.response.status >= 400 or not whole or withheld

@@ -13,10 +13,11 @@ from abs_replay.cli import narrowing
 from abs_replay.cli.saying import say
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json
+from abs_replay.exchange import WITHHELD
 
 if TYPE_CHECKING:
     from abs_replay.exchange import Recording
-    from abs_replay.store import Store
+    from abs_replay.store import ExchangeSummary, Store
     from abs_replay.trace import Trace
 
 MOST_WORDS = 80  # cells of a conversation's first words
@@ -136,10 +137,16 @@ def _exchanges(store: "Store", ref: str | None) -> List:
         sizes = (size(each.request_bytes), size(each.response_bytes))
         said = "" if each.messages is None else f" ({plural(each.messages, 'message')})"
         asked = f"{each.method} {each.target}{said}"
-        what = (str(each.channel), status, each.outcome.value, *sizes, length(each.ended_ms), asked)
+        what = (str(each.channel), status, _ending(each), *sizes, length(each.ended_ms), asked)
         rows.append((each.id, moment(each.started_at), *what))
     headings = ("ID", "STARTED", "CHANNEL", "STATUS>", "OUTCOME", "SENT>", "GOT>", "TOOK>", "REQUEST")
     return documents, headings, rows
+
+
+def _ending(each: "ExchangeSummary") -> str:
+    """How an exchange ended, and whether less of it is kept than was said."""
+    less = WITHHELD if each.withheld else "cut" if each.cut else None
+    return f"{each.outcome.value}, {less}" if less else each.outcome.value
 
 
 def _traces(store: "Store", ref: str | None) -> List:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from abs_replay.exchange import Channel, Exchange, Outcome, Recording, Role
+from abs_replay.exchange import WITHHELD, Channel, Exchange, Outcome, Recording, Role
 from abs_replay.store import marks
 from abs_replay.store.marks import MarkRow
 from abs_replay.store.rows import EXCHANGE_COLUMNS, RECORDING_COLUMNS, Row, exchange_of, recording_of
@@ -21,7 +21,20 @@ BATCH = 8_000_000  # bytes; each costs an opening and a scan of the ids
 _RECORDING = ", ".join(f"r.{column}" for column in RECORDING_COLUMNS)
 _EXCHANGE = ", ".join(EXCHANGE_COLUMNS)
 # SDKs hang up after the last event, so a client that closed is no error.
-_IS_ERROR = "e.status IS NULL OR e.status >= 400 OR e.outcome NOT IN ('complete', 'client_closed')"
+_IS_ERROR = (
+    "e.status IS NULL OR e.status >= 400 OR e.outcome NOT IN ('complete', 'client_closed') "
+    f"OR starts_with(e.error, '{WITHHELD}')"
+)
+# A size stands there where a body or message was cut, and after redaction for some that were not: each body
+# is a query, so that none is read but those. The fifth field of a message is its size.
+_CUT = """
+    SELECT recording, id FROM exchanges
+    WHERE request_size IS NOT NULL AND request_size > octet_length(request_body)
+    UNION SELECT recording, id FROM exchanges
+    WHERE response_size IS NOT NULL AND response_size > octet_length(response_body)
+    UNION SELECT recording, id FROM exchanges
+    WHERE websocket IS NOT NULL AND len(json_extract(websocket, '$.messages[*][4]')) > 0
+"""
 
 
 def show_spooled(connection: DuckDBPyConnection, rows: Sequence[Row], marked: Sequence[MarkRow] = ()) -> None:
@@ -115,10 +128,11 @@ def exchange_summaries(
     connection: DuckDBPyConnection, recording_id: str | None
 ) -> tuple[ExchangeSummary, ...]:
     """Exchanges in start order, without headers and bodies."""
-    query = """
+    query = f"""
         SELECT id, recording, role, channel, started_at, method, host, target, status, outcome,
             error, request_bytes, response_bytes, ended_ms,
-            CASE WHEN websocket IS NOT NULL THEN json_array_length(websocket, '$.messages') END
+            CASE WHEN websocket IS NOT NULL THEN json_array_length(websocket, '$.messages') END,
+            (recording, id) IN ({_CUT})
         FROM exchanges WHERE (?::VARCHAR IS NULL OR recording = ?) ORDER BY started_at, id
     """
     rows = connection.execute(query, [recording_id, recording_id]).fetchall()

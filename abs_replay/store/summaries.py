@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from abs_replay.exchange import Channel, Exchange, Outcome, Recording
+from abs_replay.exchange import WITHHELD, Channel, Exchange, Outcome, Recording
 from abs_replay.trace import Trace
 from abs_replay.verdicts import Result, Status
 
@@ -25,7 +25,8 @@ class RecordingSummary:
 @dataclass(frozen=True, slots=True)
 class ExchangeSummary:
     """An exchange without headers and bodies; sizes in bytes on the wire, messages of a WebSocket counted
-    to them; `messages` is how many those are, None where there is none."""
+    to them; `messages` is how many those are, None where there is none; `cut` is whether more was said than
+    is kept of a body or a message."""
 
     id: str
     recording: str
@@ -41,6 +42,12 @@ class ExchangeSummary:
     response_bytes: int | None
     ended_ms: float | None
     messages: int | None = None
+    cut: bool = False
+
+    @property
+    def withheld(self) -> bool:
+        """Whether nothing of what was said is kept, since a rule of redaction failed."""
+        return (self.error or "").startswith(WITHHELD)
 
 
 @dataclass(frozen=True, slots=True)

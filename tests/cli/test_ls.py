@@ -26,7 +26,9 @@ from abs_replay.exchange import (
     Upstream,
     WebSocket,
 )
+from abs_replay.redact import Redactor, Rules
 from abs_replay.store import Store
+from abs_replay.summary import is_error
 from abs_replay.trace import Branch, Trace, Usage
 from abs_replay.verdicts import Grading, Report, Run, Status, Verdict
 from abs_replay.verdicts import Result as Came
@@ -136,6 +138,40 @@ def test_exchanges_are_those_of_all_recordings_or_of_one(store: Store) -> None:
 
     assert (refused["channel"], refused["status"], refused["outcome"]) == ("agent", None, "refused")
     assert ls(store, "exchanges").stdout.splitlines()[2].endswith("GET /x")
+
+
+def test_exchanges_of_which_less_is_kept_than_was_said_are_marked(store: Store) -> None:
+    def failing(exchange: Exchange) -> Exchange:
+        raise ValueError("no")
+
+    cut = replace(CHAT, id="c1", started_at=30.0, request=replace(CHAT.request, body=Body(b"ab", size=9)))
+    assert CHAT.response
+    answered = replace(CHAT.response, body=Body(b"", size=3))
+    message = WebSocket((Message(True, b"hi", True, 1.0, 70), Message(True, b"", True, 2.0)))
+    whole = WebSocket((Message(True, b"hi", True, 1.0),))
+    withheld = Redactor(Rules(hook=failing)).redact(replace(CHAT, id="c4", started_at=33.0))
+    some = [
+        cut,
+        replace(CHAT, id="c2", started_at=31.0, response=answered),
+        replace(CHAT, id="c3", started_at=32.0, websocket=message),
+        withheld,
+        replace(
+            CHAT,
+            id="c5",
+            started_at=34.0,
+            websocket=whole,
+            request=replace(CHAT.request, body=Body(b"ab", size=2)),
+        ),
+    ]
+    store.append("r-2", some)
+
+    shown = [each["cut"] for each in listed(store, "exchanges", "--recording", "other")]
+    assert shown == [False, True, True, True, True, False]
+    lines = ls(store, "exchanges", "--recording", "other").stdout.splitlines()[2:]
+    assert ["complete, cut" in line for line in lines] == [True, True, True, False, False]
+    assert "complete, content withheld" in lines[3]
+    assert listed(store)[1]["errors"] == 2  # the one that was refused, and the one withheld
+    assert [is_error(each) for each in some] == [False, False, False, True, False]
 
 
 def test_traces_are_never_derived_by_a_list_which_says_what_does(
