@@ -1,15 +1,17 @@
-"""Content-encodings opened and packed anew, chunk by chunk (RFC 9110 §8.4.1, RFC 8878).
+"""Content-encodings and wide charsets opened and packed anew, chunk by chunk (RFC 9110 §8.4.1, RFC 8878).
 
 br and zstd need libraries that come with mitmproxy; where one is absent, or bytes are not what their header
 says, a body can not be looked into. A chunk's text can be read from that chunk on after packing, too.
 """
 
+import codecs
 import zlib
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol
 
 PLAIN_LIMIT = 64 * 1024 * 1024  # what a compressed body may come to; a larger one is not looked into
+WIDE = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")  # charsets in which ASCII is not one byte each
 STEP = 1024  # bytes fed at once to libraries that can not be told when to stop
 
 
@@ -107,6 +109,29 @@ class _ZstdPacker:
         self.flush = lambda: machine.flush(machine.FLUSH_BLOCK)
 
 
+class _WideOpener:
+    def __init__(self, charset: str) -> None:
+        self._machine = codecs.getincrementaldecoder(charset)()
+
+    def feed(self, data: bytes) -> bytes:
+        try:
+            return self._machine.decode(data).encode()
+        except UnicodeDecodeError as error:
+            raise _Broken(bytearray()) from error
+
+    def whole(self) -> bool:
+        return not self._machine.getstate()[0]
+
+
+class _WidePacker:
+    def __init__(self, charset: str) -> None:
+        self._charset, self._machine = charset, codecs.getincrementaldecoder("utf-8")("replace")
+        self.flush = self.finish = bytes  # nothing is kept back
+
+    def add(self, data: bytes) -> bytes:
+        return self._machine.decode(data).encode(self._charset)
+
+
 def _in_steps(feed: Callable[[bytes], bytes], data: bytes, broken: type[Exception]) -> bytes:
     plain = bytearray()
     for start in range(0, len(data), STEP):
@@ -156,6 +181,8 @@ def packed(coding: str, data: bytes, opened: Opened) -> tuple[bytes, list[int]]:
 
 
 def _opener(coding: str, data: bytes) -> _Opener | None:
+    if coding in WIDE:
+        return _WideOpener(coding)
     if coding in ("br", "zstd"):
         return _BrotliOpener() if coding == "br" else _ZstdOpener()
     bits = _window_bits(coding, data)
@@ -163,6 +190,8 @@ def _opener(coding: str, data: bytes) -> _Opener | None:
 
 
 def _packer(coding: str, data: bytes) -> _Packer:
+    if coding in WIDE:
+        return _WidePacker(coding)
     if coding in ("br", "zstd"):
         return _BrotliPacker() if coding == "br" else _ZstdPacker()
     return _ZlibPacker(_window_bits(coding, data) or zlib.MAX_WBITS)

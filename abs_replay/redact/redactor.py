@@ -8,8 +8,8 @@ from functools import lru_cache
 from abs_replay.exchange import Body, Exchange, Headers, Outcome, Recording, Request, Response, header
 from abs_replay.plugins import foreign, told
 from abs_replay.redact.bodies import rebuilt, resized, sized
-from abs_replay.redact.codings import Opened, packed, unpacked
 from abs_replay.redact.finders import TooSlow
+from abs_replay.redact.layers import cleaned, codings
 from abs_replay.redact.placeholders import Placeholders
 from abs_replay.redact.rules import DEFAULT, Rules
 from abs_replay.redact.searching import Search, password
@@ -172,30 +172,15 @@ class Redactor:
         return text if cleaned is data else _text(cleaned)
 
     def _body(self, body: Body, headers: Headers, ended: bool) -> Body:
-        ends = tuple([chunk.end for chunk in body.chunks])
-        encoding = (header(headers, "content-encoding") or "identity").strip().lower()
         kind, whole = header(headers, "content-type") or "", _is_whole(body, headers, ended)
-        self._search.held = 0
-        if encoding == "identity":
-            data, new_ends = self._search.body(body.data, ends, kind, whole)
-        else:
-            data, new_ends = self._replaced_inside(body.data, ends, encoding, (kind, whole))
-        return body if data is body.data else rebuilt(body, data, new_ends, self._search.held)
+        said = codings(header(headers, "content-encoding") or "", kind)
 
-    def _replaced_inside(
-        self, data: bytes, ends: Sequence[int], encoding: str, kind: tuple[str, bool]
-    ) -> tuple[bytes, Sequence[int]]:
-        """Replace inside a body with one content-encoding or several, the last of them first."""
-        rest, _, coding = encoding.rpartition(",")
-        cuts = ends if ends and ends[-1] == len(data) else (*ends, len(data))
-        if (opened := unpacked(coding.strip(), data, cuts)) is None:
-            return data, ends
-        replaced = self._replaced_inside(opened.plain, opened.ends, rest, kind) if rest else None
-        cleaned, cleaned_ends = replaced or self._search.body(opened.plain, opened.ends, *kind)
-        if cleaned is opened.plain:
-            return data, ends
-        wire, wire_ends = packed(coding.strip(), data, Opened(cleaned, cleaned_ends, opened.whole))
-        return wire, wire_ends[: len(ends)]
+        def clean(data: bytes, ends: Sequence[int], *, ended: bool = False) -> tuple[bytes, Sequence[int]]:
+            return self._search.body(data, ends, kind, whole or ended)
+
+        self._search.held = 0
+        data, new_ends = cleaned(body.data, tuple([chunk.end for chunk in body.chunks]), said, clean)
+        return body if data is body.data else rebuilt(body, data, new_ends, self._search.held)
 
     def _hooked(self, exchange: Exchange) -> Exchange:
         """What the author's hook makes of an exchange, with the lengths that then are right."""
