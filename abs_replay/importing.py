@@ -16,6 +16,7 @@ from abs_replay import exact_json, importers
 from abs_replay.errors import AbsReplayError
 from abs_replay.exchange import Body, Exchange, Recording, Request
 from abs_replay.importers import UNPLACED, Imported, Source, trace_file
+from abs_replay.importers.faults import fault
 from abs_replay.importers.placing import Rule, place
 from abs_replay.redact import DEFAULT, Redactor, Rules
 from abs_replay.store import Store, Whole
@@ -43,6 +44,7 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class Done:
     """What became of a file. `whole` is None where it is not imported: `error` says why, or nobody knows it.
+    `fault` is what is wrong with one that nobody knows, as its ending promises.
 
     `named` is whether the user named the file itself, `fresh` whether the store did not have it yet.
     """
@@ -53,6 +55,7 @@ class Done:
     whole: Whole | None = None
     remarks: Mapping[str, int] = field(default_factory=dict)
     error: str | None = None
+    fault: str | None = None
     fresh: bool = True
     size: int = 0
 
@@ -90,7 +93,7 @@ def _taken(path: Path, named: bool, wanted: Wanted, several: bool) -> Done:
         source = importers.open_source(path)
         format_ = wanted.format or importers.recognise(source)
         if format_ is None:
-            return Done(path, named)
+            return Done(path, named, fault=fault(source))
         imported = importers.read(format_, source)
     except AbsReplayError as error:
         return Done(path, named, error=str(error))

@@ -120,7 +120,8 @@ def _say(done: "Done") -> None:
         say(f"abs: {done.error}")
     elif done.whole is None:
         if done.named:
-            say(f"abs: {done.path}: no importer recognises it; say which with --as")
+            wrong = f"{done.fault}; so" if done.fault else f"{done.path}:"
+            say(f"abs: {wrong} no importer recognises it; say which with --as")
     else:
         there = "" if done.fresh else ", already there"
         say(f"{done.path}: {done.format}, {_counted(done.whole)}{there}", err=False)
@@ -137,12 +138,13 @@ def _counted(whole: "Whole") -> str:
 
 
 def _sum_up(done: "Sequence[Done]", store: Path) -> None:
-    unknown = [
-        str(each.path) for each in done if each.whole is None and each.error is None and not each.named
-    ]
+    unknown = [each for each in done if each.whole is None and each.error is None and not each.named]
     if unknown:
         more = f" and {len(unknown) - MOST_UNKNOWN} more" if len(unknown) > MOST_UNKNOWN else ""
-        say(f"abs: no importer recognises {', '.join(unknown[:MOST_UNKNOWN])}{more}")
+        names = ", ".join(str(each.path) for each in unknown[:MOST_UNKNOWN])
+        say(f"abs: no importer recognises {names}{more}")
+        for wrong in [each.fault for each in unknown if each.fault][:MOST_UNKNOWN]:
+            say(f"  {wrong}")
     if len(done) > 1:
         say(_totals(done, store), err=False)
     elif not done:

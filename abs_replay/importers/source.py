@@ -19,6 +19,7 @@ from abs_replay.errors import UsageError
 
 LARGEST = 512 * 1024 * 1024  # bytes of a file, and of what a compressed one expands to
 _OPENS = re.compile(r"\s*[{\[]")
+_TEXT_OR_ODD_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"|(NaN|-?Infinity)')
 _GZIP = b"\x1f\x8b"
 
 
@@ -88,7 +89,7 @@ class Source:
     def need_text(self) -> str:
         """Give the text; raises `UsageError`."""
         if self.text is None:
-            raise self.wrong("is not UTF-8 text")
+            raise self._no_text
         return self.text
 
     def need_json(self) -> Any:
@@ -104,6 +105,15 @@ class Source:
         """Give the YAML value; raises `UsageError` with the line."""
         return _given(self._yaml)
 
+    @property
+    def _no_text(self) -> UsageError:
+        try:
+            self.data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = self.data.count(b"\n", 0, error.start) + 1
+            return self.wrong(f"is not UTF-8 text (byte 0x{self.data[error.start]:02x})", line)
+        return self.wrong("is not UTF-8 text")
+
     @cached_property
     def _opens(self) -> bool:
         """Whether the text begins like an object or a list: a large file that does not is not parsed."""
@@ -111,12 +121,12 @@ class Source:
 
     @cached_property
     def _json(self) -> Any:
-        return self._parsed(self.text, None) if self.text is not None else self.wrong("is not UTF-8 text")
+        return self._parsed(self.text, None) if self.text is not None else self._no_text
 
     @cached_property
     def _json_lines(self) -> "tuple[Line, ...] | UsageError":
         if self.text is None:
-            return self.wrong("is not UTF-8 text")
+            return self._no_text
         lines = []
         # Not splitlines(): JSON text may hold U+2028 and its like unescaped.
         for number, text in enumerate(io.StringIO(self.text, newline="\n"), 1):
@@ -136,18 +146,24 @@ class Source:
         except json.JSONDecodeError as error:
             return self.wrong(f"is no JSON ({error.msg}, column {error.colno})", line or error.lineno)
         except ValueError as error:
-            return self.wrong(f"is no JSON that can be read ({error})", line)
+            return self.wrong(f"is no JSON that can be read ({error})", line or _odd_number(text))
 
     @cached_property
     def _yaml(self) -> Any:
         if self.text is None:
-            return self.wrong("is not UTF-8 text")
+            return self._no_text
         from abs_replay.importers import yaml_values
 
         try:
             return yaml_values.read(self.text)
         except yaml_values.BadYaml as error:
             return self.wrong(f"is no YAML that can be read ({error})", error.line)
+
+
+def _odd_number(text: str) -> int | None:
+    """The line of the first word for a number that JSON does not have."""
+    words = (found for found in _TEXT_OR_ODD_NUMBER.finditer(text) if found[1])
+    return next((text.count("\n", 0, found.start()) + 1 for found in words), None)
 
 
 def _given(value: Any) -> Any:

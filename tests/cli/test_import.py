@@ -168,3 +168,13 @@ def test_under_a_configuration_that_can_not_be_used_nothing_is_imported(abs_: Ab
     assert (status, "conversation: must be a mapping" in errors) == (2, True)
     (tmp_path / "abs.config.yaml").unlink()
     assert abs_("ls", "traces")[0] == 2  # there is no store yet
+
+
+def test_a_damaged_file_is_told_with_what_is_wrong_with_it(abs_: Abs, tmp_path: Path) -> None:
+    good = '{"messages": [{"role": "user", "content": "Hi"}]}\n'
+    (tmp_path / "cut.jsonl").write_text(good + '{"messages": [')
+    wrong = "cut.jsonl:2: is no JSON (Expecting value, column 15)"
+    status, _, err = abs_("import", "cut.jsonl")
+    assert (status, err) == (2, f"abs: {wrong}; so no importer recognises it; say which with --as\n")
+    status, _, err = abs_("import", ".")
+    assert (status, err) == (2, f"abs: no importer recognises cut.jsonl\n  {wrong}\n")

@@ -32,7 +32,7 @@ def test_bytes_that_are_no_text_are_told_by_every_view(data: bytes) -> None:
     binary = source(data)
     assert (binary.text, binary.json, binary.json_lines, binary.yaml) == (None, NOTHING, NOTHING, NOTHING)
     for need in (binary.need_text, binary.need_json, binary.need_json_lines, binary.need_yaml):
-        with pytest.raises(UsageError, match=r"^x.json: is not UTF-8 text"):
+        with pytest.raises(UsageError, match=r"^x.json:1: is not UTF-8 text"):
             need()
 
 
