@@ -6,18 +6,23 @@ answered are shown in either case: an author writes about them. Thoughts are int
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
 
 from abs_replay import exact_json
 from abs_replay.assembly.conversations import Conversation, Placed
 from abs_replay.assembly.drafts import Draft, Moment, Note, moments
+from abs_replay.assembly.echoes import read
 from abs_replay.assembly.ledger import Ledger
 from abs_replay.assembly.replies import Attempt, Replies, parts_of, shown_by
 from abs_replay.assembly.sightings import Seen
-from abs_replay.assembly.threads import EXACT, echo, holds, plain, same_call
+from abs_replay.assembly.threads import holds, plain, same_call
 from abs_replay.decoders import Call, Message, Said, Thought
 from abs_replay.exact_json import Json
 from abs_replay.exchange import Role
 from abs_replay.trace import Visibility
+
+_ADDED: Final = "the request puts it behind what was answered"
 
 
 class Narrator:
@@ -30,6 +35,7 @@ class Narrator:
         self._nested: set[int] = set()
         self._systems: list[Json] = []
         self._marked: set[int] = set()  # turns whose segment's first step is told
+        self._rewritten: set[int] = set()  # turns that repeat the reply before in other words
         for moment in moments(conversation):
             self._tell(moment)
 
@@ -42,9 +48,10 @@ class Narrator:
             self._replies.tell(placed, moment.time, Visibility.USER)
         else:
             self._request(placed)
-        if placed.segment and id(placed) not in self._marked and len(self.ledger.drafts) > told:
+        segment = placed.segment or ("rewritten" if id(placed) in self._rewritten else None)
+        if segment and id(placed) not in self._marked and len(self.ledger.drafts) > told:
             self._marked.add(id(placed))
-            self.ledger.drafts[told].segment = placed.segment
+            self.ledger.drafts[told].segment = segment
 
     def _is_hidden(self, placed: Placed) -> bool:
         """Say whether a turn runs behind the front: a model's behind an agent, or a thread within a call."""
@@ -184,18 +191,32 @@ class Narrator:
             self.ledger.add(draft, seen.sources(message), "the request brings it")
 
     def _echoed(self, placed: Placed) -> None:
-        """Learn from an echo the ids that a client made up, and the calls that it added or left out."""
+        """Learn from an echo the ids that a client made up, and the calls and words that it added or left
+        out."""
         seen, before = placed.seen, self._replies.before(placed)
         for message in placed.echoes:
             for call in message.calls:
                 self.ledger.echoed(call, seen)
             if message.role == "tool":
                 self.ledger.told(message, seen)
-            elif before and not message.calls:
-                _noted(message, seen, before)
         if before:
+            self._repeated(placed, before)
             for call in _left_out(before, placed):
                 self.ledger.cut(call, seen)
+
+    def _repeated(self, placed: Placed, before: Attempt) -> None:
+        """Tell what a client put behind a reply's words, and note what else it made of them."""
+        reply = before.seen.turn.reply if before.seen.turn else None
+        messages = [message for message in placed.echoes if message.role == "assistant"]
+        found = list(read(reply, messages)) if reply else []
+        said = next((draft for draft in before.made if draft.action == "responds"), None)
+        for one in found:
+            if said and one.how:
+                said.notes.append(Note("echo", placed.seen.exchange.id, one.message.at, one.how))
+            if one.added:
+                self._prompted(replace(one.message, content=one.added), placed.seen, _ADDED)
+        if any(one.rewritten for one in found) and not any(one.is_whole for one in found):
+            self._rewritten.add(id(placed))
 
 
 def _news(placed: Placed) -> Iterator[tuple[Message, bool]]:
@@ -220,12 +241,3 @@ def _left_out(before: Attempt, placed: Placed) -> list[Call]:
     told = {message.call_id for message in placed.fresh if message.role == "tool"} - {None}
     gone = [c for c in reply.calls if c.call_id not in told and not any(same_call(c, one) for one in kept)]
     return gone if len(gone) < len(reply.calls) else []
-
-
-def _noted(message: Message, seen: Seen, before: Attempt) -> None:
-    said = next((draft for draft in before.made if draft.action == "responds"), None)
-    reply = before.seen.turn.reply if before.seen.turn else None
-    if said and reply:
-        same = echo(reply, message) == EXACT
-        how = "the next request repeats it" if same else "the next request repeats it, edited"
-        said.notes.append(Note("echo", seen.exchange.id, message.at, how))

@@ -181,6 +181,71 @@ def test_an_echo_without_the_thought_between_two_texts_is_no_edited_one(wire: Wi
     assert notes == ["the next request repeats it"] * 2
 
 
+@pytest.mark.parametrize(
+    ("echo", "added"),
+    [
+        ([said("Act: look\nObservation: 14")], ["Observation: 14"]),
+        ([said("  Act:  look Observation: 14 ")], ["Observation: 14"]),
+        ([said("Act: look"), said("Observation: 14")], ["Observation: 14"]),
+        ([said("Act:"), said("look"), said("look"), said("14")], ["look", "14"]),
+    ],
+)
+@pytest.mark.parametrize("role", [Role.LLM, Role.AGENT])
+def test_what_a_client_puts_behind_a_replys_words_is_a_step_of_its_own(
+    role: Role, echo: list[Message], added: list[str]
+) -> None:
+    wire = Wire()
+    wire.turn([U1], said("Act: look"), 0, role=role)
+    wire.turn([U1, *echo], A1, 20, role=role)
+    wire.turn([U1, *echo, A1, U2], A2, 40, role=role)
+    steps = wire.steps()
+    told = [("system", "says", text) for text in added]
+    assert brief(steps) == [
+        ("user", "says", "one"),
+        ("assistant", "responds", "Act: look"),
+        *told,
+        ("assistant", "responds", "first"),
+        ("user", "says", "two"),
+        ("assistant", "responds", "second"),
+    ]
+    inner = [step for step in steps if step.visibility is Visibility.INTERNAL]
+    assert [(step.content, step.sources[0].exchange) for step in inner] == [(text, "x2") for text in added]
+    assert not any(step.segment for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("echo", "note", "segment"),
+    [
+        ("It is blue", "the next request repeats it, edited: 10 characters for 14", "rewritten"),
+        ("is red", "the next request repeats it, edited: 6 characters for 14", None),
+        ("It is red, hm.", "the next request repeats it", None),
+    ],
+)
+def test_an_echo_in_other_words_is_remarked_and_marked_as_rewritten(
+    wire: Wire, echo: str, note: str, segment: str | None
+) -> None:
+    wire.turn([U1], said("It is red, hm."), 0)
+    wire.turn([U1, said(echo), U2], A2, 20)
+    account = wire.account()
+    (trace,) = account.traces
+    assert [step.content for step in trace.steps] == ["one", "It is red, hm.", "two", "second"]
+    assert [step.segment for step in trace.steps] == [None, None, segment, None]
+    assert [one.text for one in account.notes[trace.id][1] if one.kind == "echo"] == [note]
+
+
+def test_an_echo_of_pictures_and_of_nothing_is_no_addition(wire: Wire) -> None:
+    picture = Message("assistant", [{"type": "image"}])
+    wire.turn([U1], picture, 0)
+    wire.turn([U1, picture, said(None), said("look"), U2], A2, 20)
+    wire.turn([U1, picture, said(None), said("look"), U2, picture, user("three")], A1, 40)
+    account = wire.account()
+    (trace,) = account.traces
+    assert len(trace.steps) == 6
+    echoes = [one.text for noted in account.notes[trace.id] for one in noted if one.kind == "echo"]
+    edited = "the next request repeats it, edited"
+    assert echoes == ["the next request repeats it", edited, edited]
+
+
 def test_a_call_that_a_client_left_out_and_the_model_made_again_counts_once(wire: Wire) -> None:
     one, two = Call("look", {"n": 1}, "c1"), Call("look", {"n": 2}, "c2")
     wire.turn([U1], said(None, one, two), 0)
@@ -298,7 +363,7 @@ def test_a_client_that_stops_to_bear_an_id_goes_on_with_its_conversation(wire: W
 def test_a_request_that_failed_has_no_answer_for_a_history_to_repeat(wire: Wire) -> None:
     wire.turn([U1], None, 0, error="HTTP 404", status=404)
     wire.turn([U1], said("almost so"), 20)
-    wire.turn([U1, said("almost so!"), U2], A2, 40)
+    wire.turn([U1, said("nearly so!"), U2], A2, 40)
     wire.turn([user("else")], None, 60, error="HTTP 400", status=400)
     wire.turn([user("else"), A1, U2], A2, 80)
     traces = wire.account().traces
