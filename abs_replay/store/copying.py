@@ -11,10 +11,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from abs_replay.errors import StoreError
+from abs_replay.store.modes import mode_beside, open_beside
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -33,7 +35,7 @@ def keep_copy(path: Path, version: int) -> Path:
         if log_of(path).exists():
             raise BlockingIOError
         try:
-            with aside.open("wb") as target:
+            with open(aside, "wb", opener=partial(open_beside, path)) as target:
                 shutil.copyfileobj(file, target, 1 << 20)
                 target.flush()
                 os.fsync(target.fileno())
@@ -83,6 +85,7 @@ def rewrite_or_fail(path: Path, settings: dict[str, str | bool | int | float | l
         with duckdb.connect(config=settings) as connection:
             connection.execute(f"ATTACH '{_quoted(str(path))}' AS store (READ_ONLY)")
             connection.execute(f"ATTACH '{_quoted(str(aside))}' AS rewritten")
+            aside.chmod(mode_beside(path))
             connection.execute("COPY FROM DATABASE store TO rewritten")
             connection.execute("DETACH rewritten")
         with _held(path):

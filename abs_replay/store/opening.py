@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from abs_replay.errors import StoreError, StoreLocked
-from abs_replay.store import copying, migrations
+from abs_replay.store import copying, migrations, modes
 from abs_replay.store.copying import log_of
 from abs_replay.store.holders import THIS_PROCESS, holder_in, locked
 
@@ -82,7 +82,10 @@ def writing(
         with _current(path, patience, say) as connection:
             if not tidy:
                 connection.execute("PRAGMA disable_checkpoint_on_shutdown")
-            yield connection
+            try:
+                yield connection
+            finally:
+                modes.match(log_of(path), path)
             if log_of(path).exists() and log_of(path).stat().st_size > LOG_LIMIT:
                 connection.checkpoint()
 
@@ -188,10 +191,11 @@ def _create(path: Path) -> None:
     """Make the file aside and link it into place, whole: DuckDB refuses one that a kill left half made."""
     aside = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        modes.make_folder(path.parent)
         log_of(path).unlink(missing_ok=True)  # of a store that someone deleted: it fits no other
         aside.unlink(missing_ok=True)
         with _connect(aside, False, 0) as connection:
+            aside.chmod(modes.OWNERS)
             migrations.migrate(connection, 0)
         with suppress(FileExistsError):  # someone else was faster
             os.link(aside, path)

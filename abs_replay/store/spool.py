@@ -8,12 +8,14 @@ import fcntl
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from io import FileIO
 from pathlib import Path
 
 from abs_replay.errors import StoreError
 from abs_replay.store import marks
 from abs_replay.store.marks import Kept, MarkRow
+from abs_replay.store.modes import make_folder, open_beside
 from abs_replay.store.rows import Row, exchange_pieces, exchange_row, row_of_line
 
 AT_ONCE = 16 << 20  # bytes of lines
@@ -25,11 +27,12 @@ class Spool:
 
     def __init__(self, store_path: Path) -> None:
         self.path = store_path.with_name(store_path.name + ".spool")
+        self._opener = partial(open_beside, store_path)
 
     def append(self, recording_id: str, kept: Sequence[Kept]) -> None:
         """Keep exchanges and marks until the store takes them; raises `StoreError`, then nothing was kept."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.parent)
             with self._locked() as file:
                 _add(file, _gathered(_pieces(recording_id, kept)))
         except OSError as error:
@@ -80,7 +83,7 @@ class Spool:
     @contextmanager
     def _locked(self) -> Iterator[FileIO]:
         while True:
-            with self.path.open("ab", buffering=0) as file:
+            with open(self.path, "ab", buffering=0, opener=self._opener) as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 if _is_at(file, self.path):
                     yield file

@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from abs_replay.exchange import Body, Chunk, Exchange
+from abs_replay.store.modes import folder_mode_beside, make_folder
 from abs_replay.store.rows import Row, exchange_of, exchange_pieces, exchange_row, row_of_line
 
 
@@ -28,7 +29,7 @@ class Unfinished:
     def __init__(self, store_path: Path, recording_id: str) -> None:
         name = hashlib.sha256(recording_id.encode()).hexdigest()[:12]
         self.path = store_path.with_name(f"{store_path.name}.{name}.open")
-        self._recording = recording_id
+        self._recording, self._store_path = recording_id, store_path
         self._lock: int | None = None
 
     def put(self, exchange: Exchange) -> None:
@@ -71,7 +72,8 @@ class Unfinished:
     def _begin(self) -> None:
         if self._lock is None or not self.path.exists():
             self.close()
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.parent)
+            self.path.mkdir(exist_ok=True, mode=folder_mode_beside(self._store_path))
             self._lock = _locked(self.path, fcntl.LOCK_EX)
 
     def _file(self, id_: str) -> Path:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Recording
-from abs_replay.store import marks
+from abs_replay.store import marks, modes
+from abs_replay.store.copying import log_of
 from abs_replay.store.marks import Kept, MarkRow
 from abs_replay.store.opening import file_at, transaction
 from abs_replay.store.rows import EXCHANGE_COLUMNS, Row, exchange_row, recording_row
@@ -45,6 +46,7 @@ class Writer:
         """
         rows = [exchange_row(recording_id, each) for each in marks.exchanges_in(kept)]
         insert_kept(self._connection, rows, marks.rows_in(recording_id, kept))
+        modes.match(log_of(self._path), self._path)
         if file_at(self._path) != self._file:
             raise StoreError(f"store {self._path} was deleted or moved while it was written")
 
