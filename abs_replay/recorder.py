@@ -37,6 +37,7 @@ SWITCH_S = (
 )
 MEMORY = 128 << 20  # bytes that may wait to be written
 AGAIN_S = 1.0  # between two tries, while neither store nor spool can be written
+AT_ONCE_S, BEGIN_S = 1.0, 10.0  # to begin; in between it is said that someone holds the store
 AT_LAST_S = 3.0  # how long it is tried at the end
 
 
@@ -45,7 +46,7 @@ def say_on_stderr(message: str) -> None:
 
 
 class Recorder:
-    """One recording being written. Raises `StoreError` where it can not begin.
+    """One recording being written. Raises `StoreError` where it can not begin: nothing could be kept.
 
     `opened` tells what is open now. `memory` is how many bytes may wait to be written.
     """
@@ -78,9 +79,16 @@ class Recorder:
         self._holding = Lock()
         self._closing = False
         self.summary = Summary()
-        self._store.begin(self._redactor.recording(recording))
+        self._begin(self._redactor.recording(recording))
         self._thread = Thread(target=self._write, name="abs-recorder", daemon=True)
         self._thread.start()
+
+    def _begin(self, recording: Recording) -> None:
+        try:
+            self._store.begin(recording, AT_ONCE_S)
+        except StoreLocked as error:
+            self._say(f"{self._store.path} is held by {error.holder}: waiting for it, up to {BEGIN_S:g} s")
+            self._store.begin(recording, BEGIN_S)
 
     def put(self, made: Made) -> None:
         """Queue an exchange, or a function that makes one; it is called in the writer thread."""

@@ -5,13 +5,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from abs_replay.errors import RecordingError, StoreError
+from abs_replay.errors import RecordingError, StoreError, StoreLocked
 from abs_replay.exchange import Body, Channel, Exchange, Outcome, Recording, Request, Response, Role
 from abs_replay.recorder import Recorder
 from abs_replay.store import Spool, Store
@@ -133,6 +134,32 @@ def test_a_store_that_is_held_for_long_is_said_once_and_so_is_that_all_is_in_it(
     assert "free again" in case.said[1]
     assert not Spool(case.path).path.exists()
     assert case.kept() == ["exchange-1", "exchange-2"]
+
+
+@pytest.mark.processes
+def test_who_holds_the_store_when_a_recording_begins_is_said_before_it_is_waited_for(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("abs_replay.recorder.AT_ONCE_S", 0.1)
+    said = list[str]()
+    with held(case.path):
+        monkeypatch.setattr("abs_replay.recorder.BEGIN_S", 0.2)
+        with pytest.raises(StoreLocked, match="is held by process"):
+            Recorder(case.path, Recording("r2", "chat", NOW), say=said.append)
+        (line,) = said
+        assert "held by process" in line
+        assert "waiting for it, up to 0.2 s" in line
+        monkeypatch.setattr("abs_replay.recorder.BEGIN_S", 20.0)
+        began = Future[Recorder]()
+        thread = threading.Thread(
+            target=lambda: began.set_result(
+                Recorder(case.path, Recording("r2", "chat", NOW), say=said.append)
+            )
+        )
+        thread.start()
+        assert within(5.0, lambda: len(said) == 2)
+    began.result(10.0).close()
+    thread.join()
 
 
 @pytest.mark.processes

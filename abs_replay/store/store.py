@@ -45,9 +45,9 @@ class Store(Upkeep):
     longer in the file while they went on, since someone deleted it, with the exchanges they have left.
     """
 
-    def begin(self, recording: Recording) -> None:
+    def begin(self, recording: Recording, patience: float | None = None) -> None:
         """Add a recording, making folder and file where there are none."""
-        with self._writing() as connection:
+        with self._writing(patience) as connection:
             if not writing.insert_recording(connection, recording):
                 raise StoreError(f"recording {recording.id} is already in {self.path}: give it another id")
         self._begun[recording.id] = recording
