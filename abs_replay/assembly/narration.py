@@ -7,6 +7,7 @@ answered are shown in either case: an author writes about them. Thoughts are int
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import dropwhile, takewhile
 from typing import Final
 
 from abs_replay import exact_json
@@ -14,11 +15,11 @@ from abs_replay.assembly.conversations import Conversation, Placed
 from abs_replay.assembly.drafts import Draft, Moment, Note, moments
 from abs_replay.assembly.echoes import read
 from abs_replay.assembly.ledger import Ledger
+from abs_replay.assembly.repeats import Repeats
 from abs_replay.assembly.replies import Attempt, Replies, parts_of, shown_by
 from abs_replay.assembly.sightings import Seen
 from abs_replay.assembly.threads import holds, plain, same_call
 from abs_replay.decoders import Call, Message, Said, Thought
-from abs_replay.exact_json import Json
 from abs_replay.exchange import Role
 from abs_replay.trace import Visibility
 
@@ -33,7 +34,7 @@ class Narrator:
         self.ledger = Ledger()
         self._replies = Replies(self.ledger)
         self._nested: set[int] = set()
-        self._systems: list[Json] = []
+        self._systems = Repeats()
         self._marked: set[int] = set()  # turns whose segment's first step is told
         self._rewritten: set[int] = set()  # turns that repeat the reply before in other words
         for moment in moments(conversation):
@@ -89,10 +90,13 @@ class Narrator:
         """Tell what stands before the new messages."""
         if placed.retry:
             self._replies.forget(placed)
-        for place, message in placed.asides:
-            if place <= 0 and message.role == "system":
-                self._system(message, placed.seen)
+        self._systems.begin()
+        before = [(place, one) for place, one in placed.asides if place <= 0 and one.role == "system"]
+        for _, message in takewhile(lambda aside: aside[0] <= -placed.echoed, before):
+            self._system(message, placed.seen)
         self._echoed(placed)
+        for _, message in dropwhile(lambda aside: aside[0] <= -placed.echoed, before):
+            self._system(message, placed.seen)
 
     def _aside(self, message: Message, placed: Placed) -> None:
         """Tell what stands between messages: a system message, or what the model's own side did."""
@@ -184,9 +188,8 @@ class Narrator:
         self._prompted(message, seen, why)
 
     def _system(self, message: Message, seen: Seen) -> None:
-        """Tell a system message where it is new to the conversation."""
-        if not any(exact_json.equal(message.content, old) for old in self._systems):
-            self._systems.append(message.content)
+        """Tell a system message where the conversation did not have it yet, or not so often."""
+        if self._systems.is_further(message.content):
             draft = Draft("system", "says", seen.start, content=message.content)
             self.ledger.add(draft, seen.sources(message), "the request brings it")
 

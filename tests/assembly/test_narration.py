@@ -50,6 +50,32 @@ def test_a_system_message_that_changed_is_told_before_what_is_new(wire: Wire) ->
     assert words(wire) == ["be kind", "one", "first", "be brief", "two", "second"]
 
 
+@pytest.mark.parametrize("role", [Role.LLM, Role.AGENT])
+def test_a_system_message_that_is_said_once_more_is_told_once_more(role: Role) -> None:
+    wire = Wire()
+    kind = system("be kind")
+    first, second = [kind, U1], [kind, U1, A1, kind, U2]
+    for at, history, reply in (
+        (0, first, A1),
+        (20, second, None),
+        (40, second, A2),
+        (60, [*second, A2, U1, kind, kind], said("third")),
+        (80, [kind, U1, A1, U2, A2, U1, said("third"), U2], said("fourth")),
+    ):
+        failed = {"error": "HTTP 503", "status": 503} if reply is None else {}
+        wire.turn(history, reply, at, role=role, **failed)
+    assert words(wire) == [
+        *("be kind", "one", "first", "be kind", "two", "second"),
+        *("one", "be kind", "be kind", "third", "two", "fourth"),
+    ]
+
+
+def test_a_system_message_stands_behind_what_a_client_added_to_the_reply_before_it(wire: Wire) -> None:
+    wire.turn([system("be kind"), U1], A1, 0)
+    wire.turn([system("be brief"), U1, said("first. Seen: 3"), system("be wise"), U2], A2, 20)
+    assert words(wire) == ["be kind", "one", "first", "be brief", ". Seen: 3", "be wise", "two", "second"]
+
+
 def test_a_history_of_system_messages_alone_is_told_once(wire: Wire) -> None:
     wire.turn([system("be kind")], A1, 0)
     assert words(wire) == ["be kind", "first"]
