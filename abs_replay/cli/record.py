@@ -221,7 +221,7 @@ async def _listen(plan: Plan, log: Log) -> "tuple[int, Summary]":
     recorder: Recorder | None = None
     opened: list[Callable[[], Sequence[Open]]] = []
     token = secrets.token_urlsafe(24)
-    control = Control(plan.recording, token, log.marked)
+    control = Control(plan.recording, token, log.marked, plan.host)
 
     def keep(made: Callable[[], Exchange]) -> None:
         assert recorder is not None  # no client is served before the listeners are known

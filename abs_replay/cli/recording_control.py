@@ -46,13 +46,18 @@ class Control:
     """Answers for one recording, once its recorder has begun."""
 
     def __init__(
-        self, recording: Recording, token: str, marked: Callable[[Mark], None] | None = None
+        self,
+        recording: Recording,
+        token: str,
+        marked: Callable[[Mark], None] | None = None,
+        listens_at: str = "127.0.0.1",
     ) -> None:
         self._recorder: Recorder | None = None
         self._opened: Callable[[], Sized] = tuple
         self._recording, self._token, self._marked = recording, token, marked
         self._recent: deque[dict[str, Json]] = deque(maxlen=RECENT)
         self._count = 0
+        self._is_local = is_loopback(listens_at)  # else this machine has names that nobody here knows
         self._guard = threading.Lock()  # the writer thread tells what was kept, the loop asks for it
 
     def begin(self, recorder: Recorder, opened: Callable[[], Sized]) -> None:
@@ -96,6 +101,8 @@ class Control:
         if method != known[parts.path]:
             raise _Refused(405, f"{CONTROL}{parts.path} takes {known[parts.path]}")
         _refuse_pages_from_elsewhere(headers)
+        if self._is_local and not self._shows_token(headers):
+            _refuse_other_names(headers)
         return _REQUESTS[method, parts.path](self, parts.query, headers, body)
 
     def _mark(self, _: str, __: Headers, body: bytes) -> "Json":
@@ -132,9 +139,12 @@ class Control:
             raise _Refused(503, "the recording has not begun")
         return self._recorder
 
-    def _need_token(self, headers: Headers) -> None:
+    def _shows_token(self, headers: Headers) -> bool:
         shown = header(headers, TOKEN_HEADER) or ""
-        if not hmac.compare_digest(shown.encode("latin-1", "replace"), self._token.encode()):
+        return hmac.compare_digest(shown.encode("latin-1", "replace"), self._token.encode())
+
+    def _need_token(self, headers: Headers) -> None:
+        if not self._shows_token(headers):
             raise _Refused(
                 403, f"show the recorder's token as {TOKEN_HEADER}; its note beside the store has it"
             )
@@ -188,6 +198,13 @@ def _refuse_pages_from_elsewhere(headers: Headers) -> None:
     origin = header(headers, "origin")
     if origin is not None and not is_loopback(_host(origin)):
         raise _Refused(403, f"pages of {origin} may not ask this")
+
+
+def _refuse_other_names(headers: Headers) -> None:
+    """A site may let its own name lead to loopback (DNS rebinding): then its pages need name no origin."""
+    named = header(headers, "host")
+    if named is not None and not is_loopback(_host(f"//{named}")):
+        raise _Refused(403, f"this is no {named}: ask 127.0.0.1, or send `Host: localhost`")
 
 
 def _host(origin: str) -> str:

@@ -127,5 +127,31 @@ def test_pages_from_elsewhere_set_no_marks(idle: Control, origin: str, status: i
     assert asked(idle, "POST", "mark", headers=(("origin", origin),))[0] == status
 
 
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:7070", 503),
+        ("localhost:7070", 503),
+        ("[::1]:7070", 503),
+        ("evil.example", 403),
+        ("evil.example:7070", 403),
+        ("127.0.0.1.evil.example:7070", 403),
+        ("", 403),
+        ("[", 403),
+    ],
+)
+def test_a_name_that_was_made_to_lead_to_loopback_sets_no_marks(
+    idle: Control, host: str, status: int
+) -> None:
+    assert asked(idle, "POST", "mark", headers=(("Host", host),))[0] == status
+
+
+def test_a_listener_for_other_machines_is_asked_by_any_name_and_so_is_any_with_the_token() -> None:
+    open_to_all = Control(RECORDING, "let me in", listens_at="0.0.0.0")
+    assert asked(open_to_all, "POST", "mark", headers=(("host", "build-7:7070"),))[0] == 503
+    idle = Control(RECORDING, "let me in")
+    assert asked(idle, "POST", "mark", headers=(("host", "build-7:7070"), *TOKEN))[0] == 503
+
+
 def test_before_the_recording_has_begun_nothing_is_taken(idle: Control) -> None:
     assert asked(idle, "POST", "mark")[0] == 503
