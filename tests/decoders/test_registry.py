@@ -100,7 +100,8 @@ def test_most_of_what_was_recorded_is_read_without_a_remark(recorded: list[Excha
     for name, counted in shares.items():
         print(f"{name:<17}{counted.line}")
     understood = [counted for name, counted in shares.items() if name != "undecoded"]
-    assert set(shares) >= set(DECODERS) - {"botpress", "chat_contract"}
+    not_in_it = {"botpress", "chat_contract", "gemini_live", "openai_realtime"}
+    assert set(shares) >= set(DECODERS) - not_in_it
     assert sum(each.plain for each in understood) > 0.9 * sum(each.exchanges for each in understood)
 
 
