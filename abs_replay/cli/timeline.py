@@ -13,6 +13,8 @@ from abs_replay.trace import Step, Trace, Visibility
 
 LEAST_WORDS = 24  # cells; where fewer are left beside the columns, words begin on a line of their own
 MOST_OF_A_STRUCTURE = 2000  # characters of arguments, or of content that is no text
+MOST_OF_BYTES = 120  # of what is a string only because the wire had it as such
+MOST_OF_WORDS = 200_000  # nobody reads on
 
 
 def timeline(trace: Trace, screen: Screen | None, note: str | None = None) -> str:
@@ -70,25 +72,39 @@ def _words(step: Step) -> str:
     took = None if step.duration_ms is None else f"[{length(step.duration_ms)}]"
     parts = [
         step.target,
-        _shortened(_text(step.arguments)) if step.arguments is not None else None,
+        _arguments(step.arguments) if step.arguments is not None else None,
         _content(step.content) if step.content is not None else None,
         took,
         *marks(step),
-        None if step.error is None else f"error: {step.error}",
+        None if step.error is None else f"error: {_content(step.error)}",
     ]
     return "  ".join(part for part in parts if part)
 
 
+def _arguments(value: exact_json.Json) -> str:
+    binary = isinstance(value, str) and _is_binary(value)
+    return _shortened(_text(value), MOST_OF_BYTES if binary else MOST_OF_A_STRUCTURE)
+
+
 def _content(value: exact_json.Json) -> str:
     """Words are whole: they are what a conversation is read for."""
-    return value if isinstance(value, str) else _shortened(_text(value))
+    if not isinstance(value, str):
+        return _shortened(_text(value))
+    return _shortened(value, MOST_OF_BYTES if _is_binary(value) else MOST_OF_WORDS)
 
 
-def _shortened(written: str) -> str:
-    if len(written) <= MOST_OF_A_STRUCTURE:
+def _is_binary(text: str) -> bool:
+    """Whether a string's beginning is for no eyes: one in ten has no shape, as in a picture or archive."""
+    some = text[:MOST_OF_A_STRUCTURE]
+    odd = sum(not (each.isprintable() or each.isspace()) or each == "\ufffd" for each in some)
+    return odd * 10 > len(some)
+
+
+def _shortened(written: str, most: int = MOST_OF_A_STRUCTURE) -> str:
+    if len(written) <= most:
         return written
     whole = size(len(written.encode("utf-8", "surrogatepass")))
-    return f"{written[:MOST_OF_A_STRUCTURE]}… ({whole}; --format json has it whole)"
+    return f"{written[:most]}… ({whole}; --format json has it whole)"
 
 
 def _text(value: exact_json.Json) -> str:

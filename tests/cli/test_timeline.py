@@ -1,5 +1,7 @@
 """A trace reads like a conversation, in any width."""
 
+import pytest
+
 from abs_replay.cli.timeline import timeline
 from abs_replay.reports import Screen
 from abs_replay.trace import Source, Step, Trace, Usage, Visibility
@@ -91,3 +93,27 @@ def test_long_arguments_and_structures_are_cut_and_say_their_size_but_words_are_
     for line in (called, answered):
         assert len(line) < 2200
         assert line.endswith("www… (60 kB; --format json has it whole)")
+
+
+@pytest.mark.parametrize("unit", ["\x00", "\x89PNG\ufffd\ufffd", "\udc80a"])
+def test_bytes_that_stand_as_a_string_are_cut_and_say_their_size(unit: str) -> None:
+    data = unit * 1_000_000
+    steps = (
+        Step(1, "tool", "responds", target="t", content=data),
+        Step(2, "assistant", "calls", target="t", arguments=data),
+        Step(3, "tool", "responds", target="t", error=data),
+    )
+    shown = timeline(Trace("t-2", steps), None)
+    assert len(shown) < 3000
+    assert shown.count("MB; --format json has it whole)") == 3
+
+
+def test_words_that_nobody_can_read_to_the_end_are_cut_and_say_their_size() -> None:
+    shown = timeline(Trace("t-2", (Step(1, "user", "says", content="word\n" * 1_000_000),)), None)
+    assert len(shown) < 300_000
+    assert "(5 MB; --format json has it whole)" in shown
+
+
+def test_a_few_signs_without_a_shape_make_no_bytes_of_words() -> None:
+    words = "\x1b[31mred\x1b[0m and back again, " * 40
+    assert "back again" in timeline(Trace("t-2", (Step(1, "user", "says", content=words),)), None)[-60:]
