@@ -62,8 +62,11 @@ class Ledger:
         self.asked.append(Asked(call, draft, seen.start, shown=shown))
         return self.add(draft, (source,), what), True
 
-    def served(self, part: Served, seen: Seen, time: float, history: bool = False) -> list[Draft]:
-        """Tell a call that the answering side carried out itself, and its result if that was seen."""
+    def served(
+        self, part: Served, seen: Seen, time: float, history: bool = False
+    ) -> tuple[Draft, list[Draft]]:
+        """Tell a call that the answering side carried out itself, and its result if that was seen; give
+        the call, and which of both are new."""
         draft, new = self.call(part.call, seen, time, history=history, again=True)
         asked = next(one for one in reversed(self.asked) if one.draft is draft)
         asked.told = asked.told or time
@@ -76,7 +79,7 @@ class Ledger:
             result.error, asked.response = part.error, result
             why = "a request's history shows it" if history else "the reply holds the call's result"
             made.append(self.add(result, sources, why))
-        return made
+        return draft, made
 
     def _known(self, call: Call, seen: Seen, shown: bool, history: bool) -> Asked | None:
         """Find a call that the conversation has already: by its id, else behind the agent's answer.

@@ -56,14 +56,15 @@ class Replies:
         assert turn is not None
         attempt = Attempt(seen, failed=before.failed if before and placed.retry else [])
         self._attempts[seen.role, placed.thread] = attempt
-        if turn.reply and not _is_void(turn):
-            attempt.made = self._reply(placed, turn.reply, visibility, time)
-        if turn.error and all(draft.action == "thinks" for draft in attempt.made):
-            attempt.made.append(self._failure(placed, visibility))
+        reply = None if _is_void(turn) else turn.reply
+        if reply:
+            attempt.made = self._reply(placed, reply, visibility, time)
+        if turn.error and not any(map(_is_said, attempt.made)):
+            attempt.made.append(self._failure(placed, visibility, counted=bool(reply)))
         if turn.compacts:
             attempt.made.append(self._compaction(placed))
         if attempt.failed and attempt.made:
-            first = next(draft for draft in attempt.made if draft.action != "thinks")
+            first = next((one for one in attempt.made if one.action != "thinks"), attempt.made[-1])
             first.notes += attempt.failed
             first.retries = len(attempt.failed)
         if placed.resumed and before:
@@ -84,7 +85,7 @@ class Replies:
         whole.show(begun.sources, "an answer that was cut short, which this one goes on from")
 
     def _reply(self, placed: Placed, reply: Message, visibility: Visibility, time: float) -> list[Draft]:
-        """Tell a reply, part by part. Usage stands on the first step of it that is no thought."""
+        """Tell a reply, part by part. Usage stands on the first step of the model's that is no thought."""
         seen, turn = placed.seen, placed.seen.turn
         assert turn is not None
         shown = visibility is Visibility.USER
@@ -100,14 +101,17 @@ class Replies:
                     draft, new = self.ledger.call(part, seen, time, group, shown)
                     (made if new else known).append(draft)
                 case _:
-                    made += self.ledger.served(part, seen, time)
+                    draft, more = self.ledger.served(part, seen, time)
+                    made += more
+                    known.append(draft)
         for draft in made:
             if draft.actor == "assistant":
                 draft.model = draft.model or turn.model
-        said = next((draft for draft in made if draft.action != "thinks"), None)
+        said = next(filter(_is_said, made), None)
         if said:
             said.error = said.error or turn.error
-        for draft in [*([said] if said else []), *made, *known][:1]:
+        own = [draft for draft in made if draft.actor == "assistant"]
+        for draft in [*([said] if said else []), *own, *known][:1]:
             draft.usage = added(draft.usage, turn.usage)
         return made
 
@@ -123,14 +127,16 @@ class Replies:
         draft.visibility = visibility
         return self.ledger.add(draft, sources, "the reply says it")
 
-    def _failure(self, placed: Placed, visibility: Visibility) -> Draft:
-        """Tell that no reply came. It is nobody's words, so no behavior can take it for an answer."""
+    def _failure(self, placed: Placed, visibility: Visibility, counted: bool) -> Draft:
+        """Tell that no reply came. It is nobody's words, so no behavior can take it for an answer. Usage
+        stands here where it was not `counted` on a step before."""
         seen, turn = placed.seen, placed.seen.turn
         assert turn is not None
         draft = Draft(
             "system", "fails", seen.end, str(seen.exchange.channel), began=seen.start, error=turn.error
         )
-        draft.visibility = visibility
+        draft.visibility, draft.model = visibility, turn.model
+        draft.usage = None if counted else turn.usage
         why = "what came is no reply" if seen.exchange.response else "no answer came"
         return self.ledger.add(draft, (Source(seen.exchange.id, "response"),), why)
 
@@ -159,6 +165,11 @@ def shown_by(part: Said | Thought, message: Message, seen: Seen) -> tuple[Source
 
 def _words(attempt: Attempt) -> Draft | None:
     return next((draft for draft in attempt.made if draft.action == "responds"), None)
+
+
+def _is_said(draft: Draft) -> bool:
+    """Say whether a step is an answer of the model's, or a call: no thought, nor what a tool answered it."""
+    return draft.actor == "assistant" and draft.action != "thinks"
 
 
 def _is_void(turn: Turn) -> bool:

@@ -184,6 +184,42 @@ def test_a_stream_that_failed_behind_a_thought_is_told_as_a_failure(wire: Wire) 
     ]
 
 
+@pytest.mark.parametrize("role", [Role.LLM, Role.AGENT])
+def test_a_failure_names_the_model_that_was_asked_and_what_it_cost(role: Role) -> None:
+    wire = Wire()
+    wire.turn([U1], None, 0, role=role, error="HTTP 404", status=404, model="m", usage=Usage(3, 0))
+    assert [(s.action, s.model, s.usage) for s in wire.steps()[1:]] == [("fails", "m", Usage(3, 0))]
+
+
+def test_tokens_of_a_reply_that_begins_with_a_tools_late_result_are_the_models(wire: Wire) -> None:
+    paused = parts(Said("Wait."), replace(SEARCH, answered=False))
+    for at, history, reply, error in (
+        (0, [U1], paused, None),
+        (20, [U1, paused], parts(SEARCH, Said("Found.")), None),
+        (40, [U1, paused, parts(SEARCH, Said("Found.")), U2], parts(SEARCH), "overloaded"),
+    ):
+        wire.turn(history, reply, at, model="m", usage=Usage(at + 1, 1), error=error)
+    steps = wire.steps()
+    assert [(s.actor, s.action, s.error) for s in steps] == [
+        ("user", "says", None),
+        ("assistant", "responds", None),
+        ("assistant", "calls", None),
+        ("tool", "responds", None),
+        ("assistant", "responds", None),
+        ("user", "says", None),
+        ("system", "fails", "overloaded"),
+    ]
+    counted = {step.seq: step.usage for step in steps if step.usage}
+    assert counted == {2: Usage(1, 1), 3: Usage(41, 1), 5: Usage(21, 1)}
+    assert all(step.model == "m" for step in steps if step.usage)
+
+
+def test_a_retry_that_comes_to_a_thought_alone_is_told(wire: Wire) -> None:
+    wire.turn([U1], None, 0, error="HTTP 503", status=503)
+    wire.turn([U1], parts(Thought("hm")), 20)
+    assert [(step.action, step.retries) for step in wire.steps()] == [("says", 0), ("thinks", 1)]
+
+
 # -- echoes ----------------------------------------------------------------------
 
 
