@@ -196,7 +196,7 @@ class Checks:
             return None
         kind = raw.get("type")
         if "type" not in raw:
-            self._report.problem(path, "`type` is missing")
+            self._report.problem(path, _missing("type"))
         elif not isinstance(kind, str) or kind not in rule_checks.TYPES:
             message = f"unknown evaluator `{kind}`: {meant(str(kind), tuple(level))}"
             self._report.problem((*path, "type"), message)
@@ -208,13 +208,13 @@ class Checks:
         return None
 
     def _rule(self, path: Path, raw: Mapping[str, Json], model: type[rules.AnyRule]) -> None:
-        if not issubclass(model, rules.Custom):
-            self._unknown(raw, path, rule_checks.keys(model))
+        near = () if issubclass(model, rules.Custom) else self._unknown(raw, path, rule_checks.keys(model))
         for place, selector in rule_checks.selectors(raw, model):
             self._unknown(selector, (*path, *place), tuple(rules.Selector.model_fields))
         fields = rule_checks.known(raw, model)
         for place, message in rule_checks.problems(fields, model, rule_checks.at_load, self._adapters):
-            self._report.problem((*path, *place), message)
+            if message not in map(_missing, near):
+                self._report.problem((*path, *place), message)
 
     def _without_effect(
         self, path: Path, raw: Mapping[str, Json], model: type[rules.AnyRule], unblocking: bool
@@ -228,20 +228,28 @@ class Checks:
     def _mapping(
         self, value: Mapping[str, Json], path: Path, known: Mapping[str, Kind], needed: Collection[str]
     ) -> None:
-        self._unknown(value, path, tuple(known))
+        near = self._unknown(value, path, tuple(known))
         for key in needed:
-            if key not in value:
-                self._report.problem(path, f"`{key}` is missing")
+            if key not in value and key not in near:
+                self._report.problem(path, _missing(key))
         for key, kind in known.items():
             if key in value and not _FITS[kind](value[key]):
                 self._report.problem((*path, key), _MUST[kind])
 
-    def _unknown(self, value: Mapping[str, Json], path: Path, known: tuple[str, ...]) -> None:
+    def _unknown(self, value: Mapping[str, Json], path: Path, known: tuple[str, ...]) -> Collection[str]:
+        """Report unknown keys, and give the known ones that they may be: those are not missing besides."""
+        meant = set()
         for key in value:
             if key not in known and not key.startswith("x-"):
                 near = nearest(key, known)
                 hint = f"did you mean `{near}`?" if near else f"known: {', '.join(known)}"
+                meant |= {near} if near else set()
                 self._report.problem((*path, key), f"unknown key `{key}`: {hint}")
+        return meant
+
+
+def _missing(key: str) -> str:
+    return f"`{key}` is missing"
 
 
 def _items(value: Json) -> Iterator[tuple[str, Json]]:

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from abs_replay.errors import Problem, SpecError, UsageError
-from abs_replay.spec import fragments, rule_checks, session_checks
+from abs_replay.spec import fragments, near_keys, rule_checks, session_checks
 from abs_replay.spec.checks import Checks, only_lends
 from abs_replay.spec.configuration import Configuration
 from abs_replay.spec.places import MOST_PROBLEMS, Document, Reporter, TooMany
@@ -116,6 +116,7 @@ def _once(problems: Sequence[Problem]) -> list[Problem]:
 
 def _check(documents: Sequence[Document], configuration: Configuration, loaded: _Loaded, file: str) -> None:
     adapters = {*rule_checks.ADAPTERS, *configuration.adapters}
+    documents = [near_keys.mended(Reporter(document, loaded.problems)) for document in documents]
     for document in documents:
         reporter = Reporter(document, loaded.problems, loaded.warnings)
         Checks(reporter, adapters).document()

@@ -60,6 +60,15 @@ class Document:
             node, line = entry.node, entry.line
         return line
 
+    def stands_for(self, path: Path, meant: str) -> None:
+        """Let what stands at `path`, under a key of a mapping, be found under the key that was meant, too."""
+        *above, key = path
+        node: Node | None = self.root
+        for step in above:
+            node = entry.node if node and (entry := _entry(node, step)) else None
+        if node and (entry := _entry(node, key)):
+            node.by_key[meant] = entry
+
 
 def _entry(node: Node, step: str | int) -> Entry | None:
     if isinstance(step, int):
@@ -85,8 +94,8 @@ _MOST_COMPARED = 50
 _MOST_LISTED = 20
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that was probably meant."""
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known word that was probably meant; `cutoff` (to 1) is how like it must be."""
     if len(word) > _LONGEST_WORD:
         return None
     from difflib import get_close_matches
@@ -94,7 +103,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     words = tuple(known)
     if len(words) > _MOST_COMPARED:
         words = tuple(islice((one for one in words if one.startswith(word[:1])), _MOST_COMPARED))
-    found = get_close_matches(word, [one for one in words if len(one) <= _LONGEST_WORD], n=1, cutoff=0.6)
+    found = get_close_matches(word, [one for one in words if len(one) <= _LONGEST_WORD], n=1, cutoff=cutoff)
     return found[0] if found else None
 
 

@@ -38,8 +38,8 @@ def test_every_problem_is_one_line_with_file_line_and_path(capsys: pytest.Captur
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.splitlines() == [
-        "a.abs.yaml:1: `behaviors` is missing",
         "a.abs.yaml:3: behaviours: unknown key `behaviours`: did you mean `behaviors`?",
+        "a.abs.yaml:3: behaviors: must not be empty",
         *[line for line in captured.err.splitlines() if line.startswith("b.abs.yaml:")],
     ]
     assert len(captured.err.splitlines()) == 3
@@ -50,7 +50,7 @@ def test_problems_and_warnings_are_the_same_as_json(capsys: pytest.CaptureFixtur
     assert run(cli, ["validate", "a.abs.yaml", "--format", "json"]) == 2
     invalid = json.loads(capsys.readouterr().out)
     assert invalid["result"] == "invalid"
-    assert [problem["line"] for problem in invalid["problems"]] == [1, 3]
+    assert [problem["line"] for problem in invalid["problems"]] == [3, 3]
     assert set(invalid["problems"][0]) == {"file", "line", "path", "message"}
     Path("a.abs.yaml").write_text(
         GOOD + "evaluations: [{ type: never, match: { actor: a }, threshold: 1 }]\n"
