@@ -38,11 +38,30 @@ def test_the_latest_to_begin_comes_first(tmp_path: Path) -> None:
         assert running(tmp_path / "s") == (second, first)
 
 
-def test_a_note_of_a_process_that_is_gone_counts_for_nothing(tmp_path: Path) -> None:
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    with noted(tmp_path / "s", note(process=gone.pid)):
+@pytest.fixture
+def gone() -> int:
+    """The id of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_a_note_of_a_process_that_is_gone_counts_for_nothing(tmp_path: Path, gone: int) -> None:
+    with noted(tmp_path / "s", note(process=gone)):
         assert running(tmp_path / "s") == ()
+
+
+def test_who_begins_takes_away_the_notes_that_killed_recorders_of_that_store_left(
+    tmp_path: Path, gone: int
+) -> None:
+    with (
+        noted(tmp_path / "s", note("a" * 32, gone)),
+        noted(tmp_path / "other", note("a" * 32, gone)),
+        noted(tmp_path / "s", note("b" * 32)),
+        noted(tmp_path / "s", note("c" * 32)),
+    ):
+        names = sorted(path.name for path in tmp_path.iterdir())
+        assert names == [f"other.{'a' * 12}.running", f"s.{'b' * 12}.running", f"s.{'c' * 12}.running"]
 
 
 def test_a_note_of_someone_elses_process_counts(tmp_path: Path) -> None:

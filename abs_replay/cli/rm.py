@@ -32,6 +32,7 @@ def command(refs: tuple[str, ...], yes: bool, store: Path | None) -> None:
     judged: they still can be shown, reported and compared. The file keeps its size, and uses the room again;
     `abs vacuum` gives it back. A recording that runs is not removed.
     """
+    from abs_replay.running import forget_gone
     from abs_replay.store import Store, default_path
 
     opened = Store(default_path(store, os.environ))
@@ -47,6 +48,7 @@ def command(refs: tuple[str, ...], yes: bool, store: Path | None) -> None:
     if not yes:
         _ask()
     opened.remove(recordings, gradings)
+    forget_gone(opened.path)
     say("removed; `abs vacuum` gives back the room")
 
 

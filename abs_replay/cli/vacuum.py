@@ -41,6 +41,7 @@ def command(older_than: str | None, dry_run: bool, store: Path | None, format_: 
     from abs_replay.cli.columns import size
     from abs_replay.cli.rm import refuse_running, told
     from abs_replay.reports.json_report import write
+    from abs_replay.running import forget_gone
     from abs_replay.store import Store, default_path
 
     opened = Store(default_path(store, os.environ))
@@ -49,6 +50,7 @@ def command(older_than: str | None, dry_run: bool, store: Path | None, format_: 
     if not dry_run:
         refuse_running(opened)
         opened.remove([each.recording.id for each in old])
+        forget_gone(opened.path)
         _, after = opened.compact()
     if format_ == "json":
         removed: list[Json] = [_json(each) for each in old]

@@ -2,8 +2,11 @@
 
 import json
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -166,6 +169,17 @@ def test_a_running_recording_is_neither_removed_nor_is_its_store_compacted(abs_:
             assert (status, told) == (2, "abs: recording new (r-new) runs (process 1): end it first\n")
         assert abs_("rm", "old", "--yes")[0] == 0
     assert [each.recording.id for each in store.recordings()] == ["r-new"]
+
+
+@pytest.mark.parametrize("arguments", [("rm", "old", "--yes"), ("vacuum", "--older-than", "30d")])
+def test_with_recordings_go_the_notes_of_their_killed_recorders(
+    abs_: Abs, store: Store, arguments: tuple[str, ...]
+) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    with noted(store.path, replace(runs(store), recording="r-old", process=gone.pid)):
+        assert abs_(*arguments)[0] == 0
+        assert list(store.path.parent.glob("*.running")) == []
 
 
 def test_old_recordings_are_removed_and_the_file_shrinks(abs_: Abs, store: Store) -> None:
