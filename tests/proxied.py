@@ -23,7 +23,16 @@ with warnings.catch_warnings():
     from abs_replay.proxy import outcome as of_message
     from abs_replay.proxy.authority import Authority, authority, bundle, roots, state_folder
 
-__all__ = ["Authority", "authority", "bundle", "listening", "of_message", "roots", "state_folder"]
+__all__ = [
+    "Authority",
+    "Forwarding",
+    "authority",
+    "bundle",
+    "listening",
+    "of_message",
+    "roots",
+    "state_folder",
+]
 
 SSE = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 EVENTS = (b"data: one\n\n", b"data: tw", b"o\n\ndata: three\n\n")

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 HELP = """\
 The COMMAND of `abs record --forward -- COMMAND`, and a shell with the exports that it prints, trust already
 {certificate}
-Python, Node, curl, Deno, pip, the AWS SDKs, most Go programs. Others have to be told, to be recorded.
+Python, Node, curl, git, Deno, pip, gRPC, the SDKs of AWS and Google Cloud, most Go programs. Others have to
+be told, to be recorded.
 Whoever holds {key}
 can speak for any host to whoever trusts it: untrust it when you are done.
 

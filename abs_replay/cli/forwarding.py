@@ -25,6 +25,11 @@ BUNDLE_VARIABLES = (
     "PIP_CERT",
     "AWS_CA_BUNDLE",
     "DENO_CERT",
+    "GIT_SSL_CAINFO",
+    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+    "HTTPLIB2_CA_CERTS",
+    "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE",
+    "NIX_SSL_CERT_FILE",
 )
 
 OPTIONS = (
@@ -105,6 +110,8 @@ def way_through(
     trusted, roots = str(forwarding.authority.certificate), str(bundle(forwarding.authority, environ))
     variables = {name: url for each in PROXY_VARIABLES for name in (each, each.lower())}
     variables |= dict.fromkeys(BUNDLE_VARIABLES, roots)
+    if environ.get("SSL_CERT_DIR"):  # what is there is in the bundle: who looks into folders alone finds us
+        variables["SSL_CERT_DIR"] = str(forwarding.authority.certificate.parent)
     # Node adds these to its own roots, and knows of proxies from version 22.21 and 24 on.
     variables["NODE_EXTRA_CA_CERTS"] = roots if environ.get("NODE_EXTRA_CA_CERTS") else trusted
     variables["NODE_USE_ENV_PROXY"] = "1"

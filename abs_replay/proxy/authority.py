@@ -27,7 +27,19 @@ KEY_BITS = 2048
 BEGIN, END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 
 # Variables that replace a program's roots, or add to them: what they name now is trusted further on.
-MORE_ROOTS = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "AWS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+MORE_ROOTS = (
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "PIP_CERT",
+    "AWS_CA_BUNDLE",
+    "DENO_CERT",
+    "NODE_EXTRA_CA_CERTS",
+    "GIT_SSL_CAINFO",
+    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+    "HTTPLIB2_CA_CERTS",
+    "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE",
+    "NIX_SSL_CERT_FILE",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,10 @@ from click.testing import CliRunner
 
 from abs_replay.cli.ca import command
 from abs_replay.cli.failure import run
+from abs_replay.cli.forwarding import BUNDLE_VARIABLES, way_through
 from abs_replay.errors import RecordingError, UsageError
-from tests.proxied import authority, bundle, roots, state_folder, write_certificate
+from abs_replay.routes import Routes
+from tests.proxied import Forwarding, authority, bundle, roots, state_folder, write_certificate
 
 
 def mode(path: Path) -> int:
@@ -76,6 +78,24 @@ def test_a_bundle_has_all_that_the_user_trusts_and_ours(tmp_path: Path) -> None:
     assert "PRIVATE" not in text
     assert text.startswith(made.certificate.read_text(encoding="ascii").strip())
     assert bundle(made, environ | {"SSL_CERT_FILE": str(path)}).read_text(encoding="ascii") == text
+
+
+def test_whatever_variable_names_roots_leads_to_ours_with_those(tmp_path: Path) -> None:
+    own = write_certificate(tmp_path / "own.pem")
+    certificate, _, _ = own.read_text(encoding="ascii").partition("-----BEGIN PRIVATE")
+    state = {"ABS_STATE": str(tmp_path / "state")}
+    made = authority(state)
+    for name in (*BUNDLE_VARIABLES, "NODE_EXTRA_CA_CERTS"):
+        way = way_through("http://127.0.0.1:1", Forwarding(made, Routes()), state | {name: str(own)})
+        given = Path(way.variables[name]).read_text(encoding="ascii")
+        assert certificate.strip() in given
+        assert made.certificate.read_text(encoding="ascii").strip() in given
+        assert "SSL_CERT_DIR" not in way.variables
+
+    elsewhere = way_through(
+        "http://127.0.0.1:1", Forwarding(made, Routes()), state | {"SSL_CERT_DIR": str(tmp_path)}
+    )
+    assert elsewhere.variables["SSL_CERT_DIR"] == str(made.certificate.parent)
 
 
 def test_roots_that_are_not_there_are_named() -> None:
