@@ -4,14 +4,12 @@ import re
 from collections.abc import Callable, Iterator
 
 from abs_replay.redact.bodies import Edit
-from abs_replay.redact.shapes import NAME_BEGINS, NAME_ENDS, NAMES
+from abs_replay.redact.names import is_of_parameter
+from abs_replay.redact.shapes import PARAMETERS, names_a_secret
 
 type Of = Callable[[str, bytes], bytes]  # a placeholder, by class and secret
 
 LONGEST = 64 * 1024  # of a field's value that is one secret
-_FIELDS = re.compile(
-    rb"(?:^|[?&])(?:" + NAME_BEGINS + NAME_ENDS + rb"|code=(?=[^&]{32}))([^&\s]{1,65536})", re.IGNORECASE
-)
 _BOUNDARY = re.compile(r'boundary=(?:"([^"]{1,70})"|([^\s";]{1,70}))', re.IGNORECASE)
 _NAME = re.compile(rb'[ ;]name="([^"\r\n]{1,256})"', re.IGNORECASE)
 _LENGTH = re.compile(rb"^content-length:[ \t]*(\d{1,12})[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
@@ -23,12 +21,13 @@ def secret_fields(content_type: str, data: bytes, of: Of) -> Iterator[Edit]:
     """The edits for the values of fields with a telling name; none where the body is no form."""
     kind = content_type.lower()
     if kind.startswith("application/x-www-form-urlencoded"):
-        for found in _FIELDS.finditer(data[: LONGEST * 16]):
-            yield *found.span(1), of("key", found[1])
+        for found in PARAMETERS.finditer(data[: LONGEST * 16]):
+            if names_a_secret(found) and len(found["value"]) <= LONGEST:
+                yield *found.span("value"), of("key", found["value"])
     elif kind.startswith("multipart/"):
         for head, start, stop in _parts(content_type, data):
             name = _NAME.search(data, *head)
-            if name and NAMES.fullmatch(name[1]) and stop - start <= LONGEST:
+            if name and is_of_parameter(name[1]) and stop - start <= LONGEST:
                 yield start, stop, of("key", data[start:stop])
 
 

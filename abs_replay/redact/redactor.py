@@ -3,28 +3,22 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from abs_replay.exchange import Body, Exchange, Headers, Outcome, Recording, Request, Response, header
 from abs_replay.plugins import foreign, told
 from abs_replay.redact.bodies import rebuilt, resized, sized
 from abs_replay.redact.finders import TooSlow
 from abs_replay.redact.layers import cleaned, codings
+from abs_replay.redact.names import is_of_header
 from abs_replay.redact.placeholders import Placeholders
 from abs_replay.redact.rules import DEFAULT, Rules
 from abs_replay.redact.searching import Search, password
-from abs_replay.redact.shapes import IN_TEXT, PARAMETERS
+from abs_replay.redact.shapes import IN_TEXT, PARAMETERS, names_a_secret
 from abs_replay.redact.small_texts import small_texts, with_small_texts
 from abs_replay.redact.websockets import redacted_messages
 
 _COOKIE = re.compile(rb"(^|;)(\s*(?:[^=;]*=)?)([^;]*)")
 _CREDENTIALS = re.compile(rb"\s*((?:[A-Za-z]{1,15}|AWS4-HMAC-SHA256)\s+)?(.*\S)", re.DOTALL)
-_SECRET_HEADER = re.compile(
-    r"(?:.*[-_])?(?:authorization|authentication)|x-amz-credential|(?:x-)?key|(?:x-)?auth|(?:.*[-_])?"
-    r"(?:(?:api|access|subscription|functions|secret|private|auth|user|client|session|service|account|app|master)"
-    r"[-_]?key|token|secret|password)",
-    re.IGNORECASE,
-)
 # What a client hangs up on when it has it: the stream was whole (OpenAI, Anthropic, Responses).
 _ENDINGS = (
     b"[DONE]",
@@ -104,7 +98,12 @@ class Redactor:
     def _by_parameters(self, text: bytes, parameters: re.Pattern[bytes] = PARAMETERS) -> bytes:
         if not self._rules.builtin or b"=" not in text:
             return text
-        return parameters.sub(lambda m: m[1] + self._placeholders.of("key", m[2]), text)
+        return parameters.sub(self._parameter, text)
+
+    def _parameter(self, found: re.Match[bytes]) -> bytes:
+        if not names_a_secret(found):
+            return found[0]
+        return found[0].removesuffix(found["value"]) + self._placeholders.of("key", found["value"])
 
     def _named(self, headers: Headers) -> Headers:
         return tuple((name, self._named_value(name.lower(), value)) for name, value in headers)
@@ -116,7 +115,7 @@ class Redactor:
             return value
         if name in ("cookie", "set-cookie"):  # the attributes of the latter are no secret
             return _text(_COOKIE.sub(self._cookie, _bytes(value), count=name == "set-cookie"))
-        if not _names_a_secret(name):
+        if not is_of_header(name):
             return value
         kind = "auth" if name.endswith("authorization") else "key"
         return _text(_CREDENTIALS.sub(lambda found: self._credentials(kind, found), _bytes(value), 1))
@@ -239,11 +238,6 @@ def _is_whole(body: Body, headers: Headers, ended: bool) -> bool:
     if ended or header(headers, "content-length") == str(len(body.data)):
         return True
     return any(body.data.find(ending, max(0, len(body.data) - _LAST)) >= 0 for ending in _ENDINGS)
-
-
-@lru_cache(maxsize=1024)
-def _names_a_secret(header_name: str) -> bool:
-    return _SECRET_HEADER.fullmatch(header_name) is not None
 
 
 def _bytes(text: str) -> bytes:

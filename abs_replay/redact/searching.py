@@ -11,6 +11,7 @@ from abs_replay.redact.events import divided
 from abs_replay.redact.fitting import Fitting
 from abs_replay.redact.forms import lengths, secret_fields
 from abs_replay.redact.json_paths import values
+from abs_replay.redact.named import named
 from abs_replay.redact.placeholders import PLACEHOLDER, Placeholders
 from abs_replay.redact.rules import Rules
 from abs_replay.redact.shapes import looks
@@ -90,6 +91,8 @@ class Search:
             for start, stop, kind in looks(data):
                 yield start, stop, self._placeholders.of(kind, data[start:stop])
                 self._learn(data, start, stop)
+            for start, stop in named(data):
+                yield start, stop, self._placeholders.of("key", data[start:stop])
         yield from self._placeholders.found(data)
         if self._rules.finders:
             yield from self._findings(data)

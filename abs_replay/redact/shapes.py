@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from abs_replay.redact.names import is_of_parameter
 from abs_replay.redact.slices import SLICE, contains, places, spans
 
 LOOK_BACK = 32  # bytes before a mark that `before` sees
@@ -23,15 +24,16 @@ NAME_BEGINS = (
     rb"|secret|security|session|subscription|x-amz|x-amz-security|x-goog)" + _JOINT + rb"?)?"
 )
 IN_URL = re.compile(rb"(?:^|[?&]|\\u0026)" + NAME_BEGINS + rb"\Z", re.IGNORECASE)
-NAME_ENDS = (
-    rb"(?:key|token|sig|signature|secret|password|passwd|pwd|passphrase|credential|auth|authorization|jwt)="
-)
-# A long `code` is a function key or one of OAuth; a short one is a country's.
-PARAMETERS = re.compile(
-    rb"([?&]" + NAME_BEGINS + NAME_ENDS + rb"|[?&]code=(?=[^&#]{32}))([^&#]+)", re.IGNORECASE
-)
-IN_TEXT = re.compile(rb"([?&]" + NAME_BEGINS + NAME_ENDS + rb")([^&#\s\"'<>\\),;]+)", re.IGNORECASE)
-NAMES = re.compile(NAME_BEGINS + NAME_ENDS[:-1], re.IGNORECASE)
+_NAME = rb"(?P<name>[A-Za-z0-9_.%-]{1,64})="
+# Of URLs and forms; of a form's fields the first has no sign before it.
+PARAMETERS = re.compile(rb"(?:^|[?&#])" + _NAME + rb"(?P<value>[^&#\s]+)")
+IN_TEXT = re.compile(rb"[?&#]" + _NAME + rb"(?P<value>[^&#\s\"'<>\\),;]+)")
+
+
+def names_a_secret(parameter: re.Match[bytes]) -> bool:
+    """Whether a parameter's value is a secret. A long `code` is of OAuth, a short one is a country's."""
+    name, value = parameter["name"], parameter["value"]
+    return is_of_parameter(name) or (name.lower() == b"code" and len(value) >= 32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,8 @@ def is_basic(credentials: bytes) -> bool:
     return ":" in plain and plain.isprintable()
 
 
-# What stands between a member's name and its value, in JSON and in JSON inside a text; and the value.
+# What stands between a member's name and its value, in JSON and in JSON inside a text.
 _MEMBER = r'\\{0,3}"\s{0,8}:\s{0,8}\\{0,3}"'
-_MEMBER_VALUE = _MEMBER + r'([^"\\<>\s]{8,4096})'
 
 SHAPES = (
     _shape("key", "-", "sk-", r"(sk-[\w-]{16,1024})"),
@@ -91,25 +92,6 @@ SHAPES = (
     _shape("auth", "earer ", "Bearer |bearer ", r".earer +((?=[^\s\d]{0,512}\d)[\w.~+/=-]{16,8192})"),
     _shape("auth", "asic ", "Basic |basic ", r".asic ([A-Za-z0-9+/]{6,1024}={0,2})", EDGE, is_basic),
     _shape(
-        "key",
-        "_",
-        "access_|refresh_|id_|client_|api_|private_|secret_",
-        r"(?:(?:access|refresh|id)_token|client_secret|api_key|private_key|secret_(?:access_)?key)"
-        + _MEMBER_VALUE,
-        None,
-    ),
-    _shape("key", "-", "api-", "api-key" + _MEMBER_VALUE, None),
-    _shape("key", "K", "apiK|ApiK|accessK|privateK|secretK", r"[a-zA-Z]+Key" + _MEMBER_VALUE, None),
-    _shape(
-        "key",
-        "T",
-        "accessT|refreshT|idT|authT|bearerT",
-        r"[a-z]+Token" + _MEMBER_VALUE,
-        None,
-    ),
-    _shape("key", "S", "clientS", "clientSecret" + _MEMBER_VALUE, None),
-    _shape("key", "assw", "passw|Passw", ".assw(?:or)?d" + _MEMBER_VALUE, None),
-    _shape(
         "auth",
         "uthoriz",  # a z alone is frequent in Polish or German
         "authoriz|Authoriz",
@@ -126,8 +108,9 @@ SHAPES = (
     _shape(
         "key",
         "=",
-        "key=|Key=|token=|Token=|sig=|signature=|Signature=|secret=|password=|credential=|Credential=",
-        r"""[A-Za-z]+=([^&\s"'<>\\#;]{6,2048})""",
+        "key=|Key=|token=|Token=|sig=|signature=|Signature=|secret=|password=|credential=|Credential="
+        "|session=|KeyId=|key_id=|assertion=",
+        r"""[A-Za-z_]+=([^&\s"'<>\\#;]{6,2048})""",
         IN_URL,
     ),
     _shape(

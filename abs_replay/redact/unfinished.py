@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from abs_replay.redact.json_paths import values
+from abs_replay.redact.named import begun
 from abs_replay.redact.placeholders import Placeholders
 from abs_replay.redact.rules import Rules
 from abs_replay.redact.shapes import BY_FIND, LOOK_BACK, SHAPES, Shape, marked
@@ -29,7 +30,7 @@ def begins_at(data: bytes, placeholders: Placeholders, rules: Rules, running: bo
     tail = data[cut:]
     starts = [len(tail), *placeholders.begun(tail, 1 if running else LEAST)]
     if rules.builtin:
-        starts += _marked(tail)
+        starts += [*_marked(tail), *begun(tail, 1 if running else LEAST)]
         starts += _half_marked(tail) if running else ()
     starts += [start for finder in rules.finders if (start := finder.begun(tail)) is not None]
     if rules.paths:

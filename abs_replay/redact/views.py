@@ -96,7 +96,9 @@ def _decoded_run(run: bytes, at: int, find: Find) -> Iterator[Edit]:
 
 def _edited_base64(run: bytes, find: Find) -> bytes | None:
     """A run of base64 with what is found in it replaced; None where nothing is."""
-    digits, broken = _BREAK.subn(b"", run.rstrip(b"="))
+    digits, broken = run.rstrip(b"="), 0
+    if b"\n" in digits or b"\\" in digits:
+        digits, broken = _BREAK.subn(b"", digits)
     used = len(digits) - (len(digits) % 4 == 1)
     for_urls = b"-" in digits or b"_" in digits
     try:

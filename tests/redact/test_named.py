@@ -1,0 +1,119 @@
+"""A name of a secret is one wherever it stands and however it is written; other names are none."""
+
+import json
+from urllib.parse import quote
+
+import pytest
+
+from abs_replay.exchange import Body, Channel, Exchange, Headers, Request, Role
+from abs_replay.redact import redact
+from abs_replay.redact.names import Naming, naming
+
+X = "q7Rb2mXk9LwZt4Vy8NcPd3Hs6GfJa1Ue"
+
+
+def kept(body: str, kind: str = "", target: str = "/", headers: Headers = ()) -> Request:
+    request = Request("POST", target, (("content-type", kind), *headers), Body(body.encode()))
+    result = redact(Exchange("1", Channel(Role.LLM, "llm"), 0.0, request))
+    assert redact(result) == result
+    return result.request
+
+
+NAMES = [
+    *(
+        "token",
+        "secret",
+        "auth_token",
+        "api-token",
+        "sessionToken",
+        "webhook_secret",
+        "credentials",
+        "bearer",
+    ),
+    *("OPENAI_API_KEY", "openaiApiKey", "connection_string", "connectionString", "Password", "DB_PASSWORD"),
+    *(
+        "X-Api-Key",
+        "aws_session_token",
+        "AWS_SECRET_ACCESS_KEY",
+        "github_token",
+        "clientSecret",
+        "passphrase",
+    ),
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "form",
+    [
+        '{{"{}": "{}"}}',
+        "{{'{}': '{}'}}",
+        "{}={}\n",
+        "export {}={}",
+        "{}: {}\n",
+        "<{0}>{1}</{0}>",
+        '<a {}="{}"/>',
+        "`{}`: `{}`",
+        "**{}:** {}",
+        "os.environ['{}'] = '{}'",
+    ],
+)
+def test_what_a_name_calls_a_secret_is_replaced_in_every_notation(name: str, form: str) -> None:
+    for sent in (form.format(name, X), json.dumps({"say": form.format(name, X)})):
+        assert kept(sent).body.data.decode() == sent.replace(X, "<key:1>")
+
+
+@pytest.mark.parametrize("name", [*NAMES, "session", "AccessKeyId", "assertion", "client_assertion", "sig"])
+def test_the_same_names_are_those_of_fields_parameters_and_fragments(name: str) -> None:
+    form = kept(f"a=b&{name}=short1&c=d", "application/x-www-form-urlencoded")
+    assert form.body.data.decode() == f"a=b&{name}=<key:1>&c=d"
+    for sign in "?&#":
+        assert kept("", target=f"/x{sign}{name}=short1").target == f"/x{sign}{name}=<key:1>"
+    assert kept("", target=f"/x?{quote(name).replace('_', '%5F')}=s1").target.endswith("=<key:1>")
+
+
+@pytest.mark.parametrize("name", ["X-My-Credential", "x-credentials", "Client-Secret", "X-Session-Token"])
+def test_the_same_names_are_those_of_headers(name: str) -> None:
+    assert kept("", headers=((name, "short"),)).headers[-1] == (name, "<key:1>")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"token": "Hello", "secret": true, "key": "name", "logprobs": [{"token": " the"}]}',
+        '{"token": "internationalization", "tokens": "q7Rb2mXk9LwZt4Vy8NcPd3"}',
+        f'{{"next_page_token": "{X}", "pageToken": "{X}", "progressToken": "{X}", "nextToken": "{X}"}}',
+        f'{{"max_tokens": 16, "token_count": 16, "prompt_tokens": 1, "cache_key": "{X}", "key": "{X}"}}',
+        '{"type": "object", "properties": {"password": {"type": "string"}, "apiKey": {"type": "string"}}}',
+        "client = OpenAI(api_key=os.environ['OPENAI_API_KEY'], token=tokens[0])",
+        "see api_key=settings.first.api_key1, password: required-field, token: str = get_token()",
+        "PWD=/home/user1/project-22 and password: ${DB_PASSWORD_2}",
+        '{"pwd": "/home/user1/project-22", "secret": "projects", "token": "getElementsById"}',
+        '{"connection": "keep-alive-10000", "keyboard": "qwertz-layout-1"}',
+        "API_KEY=YOUR_API_KEY",
+    ],
+)
+def test_names_that_only_resemble_them_keep_their_values(text: str) -> None:
+    assert kept(text).body.data.decode() == text
+
+
+def test_names_of_headers_that_only_resemble_them_keep_their_values() -> None:
+    headers = (("access-control-allow-credentials", "true"), ("sec-websocket-key", "dGhlIHNhbXBsZQ=="))
+    assert kept("", headers=headers).headers[1:] == headers
+
+
+def test_a_connection_string_is_a_secret_with_its_blanks() -> None:
+    assert (
+        kept('{"connection_string": "Server=a b;Pwd=c d"}').body.data == b'{"connection_string": "<key:1>"}'
+    )
+
+
+def test_a_sentence_ends_behind_a_secret() -> None:
+    assert (
+        kept(f'password: {X}. Then "token": "{X}"').body.data == b'password: <key:1>. Then "token": "<key:1>"'
+    )
+
+
+@pytest.mark.parametrize("name", ["", "-", "é", "tokenizer", "monkey", "primaryKey", "input_tokens"])
+def test_a_name_that_says_nothing_says_nothing(name: str) -> None:
+    assert naming(name) is Naming.NOTHING
