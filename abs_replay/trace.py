@@ -9,6 +9,13 @@ from abs_replay.exact_json import Json
 
 # The actors of the ABS vocabulary; another one would match no behavior and fail silently.
 ACTORS = ("user", "assistant", "tool", "system", "human", "external")
+# Verbs that match each other (SEMANTICS A3), and those of a format's other steps, which match themselves.
+COMMUNICATION: Final = (
+    *("says", "asks", "responds", "informs", "greets"),
+    *("clarifies", "confirms", "rejects", "suggests", "shows"),
+)
+EXECUTION: Final = ("calls", "submits", "retrieves", "stores", "updates")
+ACTIONS: Final = (*COMMUNICATION, *EXECUTION, "hands_off", "enters", "completes", "fails")
 
 NAME: Final = "name"  # the tag that a conversation is called by
 BROKE_OFF: Final = "broke_off"  # the tag that says why one was not carried out to its end

@@ -7,6 +7,7 @@ compared, so that two thousand behaviors against two thousand steps stay a matte
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from abs_replay import trace
 from abs_replay.exact_json import Json
 from abs_replay.judgement import Answer, Question, digest_of
 from abs_replay.predicates import (
@@ -24,10 +25,8 @@ from abs_replay.spec.rules import MatchesWhen
 from abs_replay.spec.session import UNSET, Behavior
 from abs_replay.trace import Step
 
-COMMUNICATION = frozenset(
-    ("says", "asks", "responds", "informs", "greets", "clarifies", "confirms", "rejects", "suggests", "shows")
-)
-EXECUTION = frozenset(("calls", "submits", "retrieves", "stores", "updates"))
+COMMUNICATION = frozenset(trace.COMMUNICATION)
+EXECUTION = frozenset(trace.EXECUTION)
 HAND_OFF = "hands_off"
 SPEAKERS = ("user", "assistant")  # whose words need not name a recipient (A4)
 PATIENCE = 3  # searches of one criterion that may run into the time limit before it is given up

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from abs_replay import exact_json
-from abs_replay.alignment.compatibility import COMMUNICATION, EXECUTION, HAND_OFF
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json
 from abs_replay.importers.checked_fields import (
@@ -27,11 +26,10 @@ from abs_replay.importers.checked_fields import (
     texts,
     typed,
 )
-from abs_replay.trace import ACTORS, Branch, Source, Step, Trace, Usage, Visibility
+from abs_replay.trace import ACTIONS, ACTORS, Branch, Source, Step, Trace, Usage, Visibility
 
 TRACE_KEYS = ("trace", *(field.name for field in fields_of(Trace) if field.name != "id"))
 STEP_KEYS = tuple(field.name for field in fields_of(Step))
-VERBS = (*sorted(COMMUNICATION | EXECUTION), HAND_OFF, "enters", "completes")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -229,9 +227,9 @@ def _actor(fields: Mapping[str, Any], place: Place) -> str:
 def _action(fields: Mapping[str, Any], place: Place) -> str:
     """Any verb is one, but nearly one of ours would match no behavior and fail silently."""
     action: str = required(fields, "action", str, place)
-    if action in VERBS:
+    if action in ACTIONS:
         return action
-    if near := nearest(action, VERBS, 0.88):
+    if near := nearest(action, ACTIONS, 0.88):
         raise place.at("action").wrong(f"{action!r} is unknown; did you mean {near!r}?")
     return action
 

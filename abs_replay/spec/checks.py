@@ -7,6 +7,7 @@ from abs_replay.exact_json import Json, Number
 from abs_replay.spec import references, rule_checks, rules
 from abs_replay.spec.places import Path, Reporter, meant, nearest
 from abs_replay.spec.rule_types import BUILT_IN
+from abs_replay.trace import EXECUTION
 
 type Kind = Literal["text", "words", "boolean", "mapping", "list", "anything", "version"]
 
@@ -37,7 +38,6 @@ DATASET: Mapping[str, Kind] = {"id": "text", "path": "text"}
 INCLUDE: Mapping[str, Kind] = {"include": "text"}
 # The one key that each kind of `matches_when` needs beside `type`.
 MATCHES_WHEN = {"contains": "value", "regex": "pattern", "llm_judge": "criteria"}
-EXECUTION = ("calls", "submits", "retrieves", "stores", "updates")
 VERSIONS = ("0.1", "0.2")
 NEW_IN_0_2 = ("optional", "requires", "matches_when")
 
@@ -131,6 +131,7 @@ class Checks:
             self._report.problem((*path, second), "`with` and `with_only` exclude each other")
         if misspelt := rule_checks.misspelt_actor(entry.get("actor")):
             self._report.problem((*path, "actor"), misspelt)
+        self._verb((*path, "action"), entry.get("action"), "matches")
         if entry.get("actor") == "user" and "optional" in entry:
             self._report.problem((*path, "optional"), "a user behavior is sent: it can not be optional")
         if "matches_when" in entry:
@@ -142,6 +143,10 @@ class Checks:
             if self._old and key in entry:
                 self._report.warning((*path, key), f"`{key}` is new in 0.2, and this document is 0.1")
         self._evaluations((*path, "evaluations"), entry.get("evaluations"), rule_checks.STEP, entry)
+
+    def _verb(self, path: Path, action: Json, does: str) -> None:
+        if unknown := rule_checks.unknown_verb(action, does):
+            self._report.warning(path, unknown)
 
     def _matches_when(self, path: Path, entry: Mapping[str, Json]) -> None:
         if "actor" in entry and entry["actor"] != "assistant":
@@ -211,6 +216,7 @@ class Checks:
         near = () if issubclass(model, rules.Custom) else self._unknown(raw, path, rule_checks.keys(model))
         for place, selector in rule_checks.selectors(raw, model):
             self._unknown(selector, (*path, *place), tuple(rules.Selector.model_fields))
+            self._verb((*path, *place, "action"), selector.get("action"), "selects")
         fields = rule_checks.known(raw, model)
         for place, message in rule_checks.problems(fields, model, rule_checks.at_load, self._adapters):
             if message not in map(_missing, near):

@@ -15,7 +15,7 @@ from abs_replay.exact_json import Json, Number
 from abs_replay.spec import references, rules, schema_checks
 from abs_replay.spec.places import Path, meant, nearest
 from abs_replay.spec.rule_types import BUILT_IN, RuleTypes, by_type
-from abs_replay.trace import ACTORS
+from abs_replay.trace import ACTIONS, ACTORS, COMMUNICATION, EXECUTION
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -228,6 +228,16 @@ def misspelt_actor(actor: Json) -> str | None:
         return None
     near = nearest(actor.lower(), ACTORS)
     return f"unknown actor `{actor}`: did you mean `{near}`?" if near else None
+
+
+def unknown_verb(action: Json, does: str) -> str | None:
+    """Say what comes of a verb that the format does not have: it only matches itself (SEMANTICS A3)."""
+    if not isinstance(action, str) or not action or action in ACTIONS or at_load(action):
+        return None
+    near = nearest(action.lower(), ACTIONS, 0.75)
+    known = f"words are {', '.join(COMMUNICATION)}; work is {', '.join(EXECUTION)}"
+    hint = f"did you mean `{near}`?" if near else known
+    return f"`{action}` is no verb known here: it {does} only steps that say the same; {hint}"
 
 
 def pattern_problems(pattern: Json, pending: Pending, path: Path) -> Found:

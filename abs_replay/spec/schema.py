@@ -10,7 +10,7 @@ from typing import Any
 
 from abs_replay.spec import checks, rule_checks, rules, schema_texts
 from abs_replay.spec.rule_types import RuleTypes
-from abs_replay.trace import ACTORS
+from abs_replay.trace import ACTORS, EXECUTION
 
 type Schema = dict[str, Any]
 
@@ -28,7 +28,7 @@ _KINDS: Mapping[checks.Kind, Schema] = {
 }
 _SUGGESTED: Mapping[str, list[str]] = {
     "actor": list(ACTORS),
-    "action": ["says", "asks", "responds", "informs", *checks.EXECUTION, "hands_off"],
+    "action": ["says", "asks", "responds", "informs", *EXECUTION, "hands_off"],
     "adapter": list(rule_checks.ADAPTERS),
 }
 

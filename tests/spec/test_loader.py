@@ -186,7 +186,7 @@ def test_keys_without_effect_warn(tmp_path: Path) -> None:
 
 
 def test_newer_features_in_an_older_document_warn(tmp_path: Path) -> None:
-    text = f"session: S\nabs_version: 0.1\nbehaviors:\n{HI}  - {{ actor: a, action: b, optional: true }}\n"
+    text = f"session: S\nabs_version: 0.1\nbehaviors:\n{HI}  - {{ actor: a, action: asks, optional: true }}\n"
     assert [warning.path for warning in _load(tmp_path, text).warnings] == ["behaviors[1].optional"]
 
 
