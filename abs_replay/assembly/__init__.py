@@ -128,8 +128,8 @@ def _told(conversations: list[Conversation], recording: Recording | None) -> Ite
 
 
 def _is_silent(decoded: Decoded) -> bool:
-    """Say whether an exchange tells nothing of its own: another one may tell what it brought."""
-    return decoded.turn is None and not decoded.uses
+    """Say whether an exchange may be in no trace: it says nothing of its own, or no model asked for it."""
+    return decoded.turn is None
 
 
 def _order(trace: Trace, conversation: Conversation) -> tuple[float, float, str]:

@@ -68,6 +68,8 @@ class Conversation:
     openings: set[tuple[str, str] | None] = field(default_factory=set)
     front_start: float = float("inf")
     front_end: float = float("-inf")
+    called_until: float = float("-inf")  # when the last call ended that is known to be of it
+    unasked: dict[str, str] = field(default_factory=dict)  # why a call that no model made is of it
     _fronts: list[Seen] = field(default_factory=list)
     # Turns are placed in time order, the front's before those behind it.
     _front_starts: list[float] = field(default_factory=list)
@@ -181,10 +183,14 @@ class Conversation:
             return thread, Fit(0, 0, 0, again=again, segment=compacted, onward=True)
         return thread, replace(fit, segment=compacted or ("rewritten" if fit.shared else "separate"))
 
-    def use(self, seen: Seen) -> None:
-        """Add an exchange of a tool channel."""
+    def use(self, seen: Seen, unasked: str = "") -> None:
+        """Add an exchange of a tool channel; `unasked` says why, where no model asked for it."""
         if seen.uses:
             self.uses.append(seen)
+        if unasked:
+            self.unasked[seen.exchange.id] = unasked
+        elif seen.uses:
+            self.called_until = max(self.called_until, seen.end)
         self.note(seen)
 
     def note(self, seen: Seen) -> None:

@@ -43,6 +43,7 @@ def fates(decoded: Mapping[str, Decoded], told: Iterable[tuple[Trace, Conversati
             for exchange in (member.exchange, *member.others):
                 homes.setdefault(exchange.id, []).append(trace.id)
         words |= {p.seen.exchange.id: text for p in conversation.all_turns if (text := _repeats(p))}
+        words |= conversation.unasked
     return tuple(
         Fate(
             id_,
@@ -67,7 +68,11 @@ def settle(left: dict[str, Decoded], conversation: Conversation, told: bool) -> 
 def _why(one: Decoded, homes: Mapping[str, list[str]], id_: str) -> str:
     if one.protocol is None:
         return one.reason or "no decoder could read it"
-    return "" if id_ in homes else f"{one.protocol}: says nothing of a conversation"
+    if id_ in homes:
+        return ""
+    if one.uses:
+        return f"{one.protocol}: no model asked for it, and no conversation is near it in time"
+    return f"{one.protocol}: says nothing of a conversation"
 
 
 def _repeats(placed: Placed) -> str:

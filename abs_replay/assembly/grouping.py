@@ -5,7 +5,7 @@ explicit id (the answer it goes on from, `x-abs-session`, a configured key, a se
 names), else by the longest common history, else by trace id (W3C traceparent), else it opens a
 conversation. What runs behind an agent joins the conversation whose id it bears, within whose exchange
 it ran, whose thread it continues, or whose words it carries, in that order, each rule choosing among
-what those before it left.
+what those before it left. What no model asked a tool for belongs where it lies, or nearly lies, in time.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +13,7 @@ from itertools import takewhile
 
 from abs_replay.assembly.conversations import Conversation, user_texts
 from abs_replay.assembly.known import Known
-from abs_replay.assembly.nearness import Awaiting, Running
+from abs_replay.assembly.nearness import NEAR_MS, Awaiting, Running, Times, why_near
 from abs_replay.assembly.pairing import agreement, same_use
 from abs_replay.assembly.sightings import Seen, by_time
 from abs_replay.assembly.threads import best
@@ -32,10 +32,10 @@ def group(everything: Iterable[Seen]) -> list[Conversation]:
     found = list(agents.all)
     if front is Role.AGENT:
         found += _behind(agents, by_role[Role.LLM])
-    tools = _Near(found)
+    tools, times = _Near(found), Times(found)
     for one in (s for s in ordered if not s.turn and s.decoded.protocol):
         near, running = tools.of(one)
-        _place_use(found, near, one, running)
+        _place_use(found, near, one, running, times)
     return [conversation for conversation in found if conversation.members]
 
 
@@ -154,23 +154,31 @@ class _Near:
         return running, open_
 
 
-def _place_use(found: list[Conversation], near: list[Conversation], one: Seen, running: set[int]) -> None:
+def _place_use(
+    found: list[Conversation], near: list[Conversation], one: Seen, running: set[int], times: Times
+) -> None:
     """Put an exchange of a tool channel where it belongs; it opens one only where no turns were seen."""
-    pool, _ = _narrow(
+    pool, told = _narrow(
         _open_to(near, one),
         lambda c: bool(one.key and c.key == one.key),
         lambda c: bool(c.trace_ids) and one.trace_id in c.trace_ids,
         lambda c: id(c) in running,
         lambda c: _carried_out(c, one),
         lambda c: _awaits(c, one),
-        lambda c: one.decoded.session in c.sessions,
-        lambda c: c.before(one.start) > float("-inf"),
     )
-    if pool:
-        max(pool, key=lambda c: c.before(one.start)).use(one)
-    elif one.uses:
-        found.append(Conversation(one.key, Role.TOOL))
-        found[-1].use(one)
+    if not told:
+        pool = times.within(pool, one) or pool
+    pool, named = _narrow(pool, lambda c: one.decoded.session in c.sessions)
+    if told or not times.are_known(pool):
+        if pool:
+            max(pool, key=lambda c: c.before(one.start)).use(one)
+        elif one.uses:
+            found.append(Conversation(one.key, Role.TOOL))
+            found[-1].use(one)
+        return
+    home, gap, side = times.nearest(pool, one)
+    if named or not one.uses or gap <= NEAR_MS:
+        home.use(one, why_near(gap, side) if one.uses and not named else "")
 
 
 def _carried_out(conversation: Conversation, one: Seen) -> float:

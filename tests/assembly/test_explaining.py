@@ -26,7 +26,8 @@ def exchanges(draw: st.DrawFn) -> list[Exchange]:
         request = Request(draw(st.sampled_from(("GET", "POST"))), draw(st.sampled_from(PATHS)), (), sent)
         answer = Response(draw(st.sampled_from((200, 500))), (), got)
         role = draw(st.sampled_from(Role))
-        found.append(Exchange(f"x{number}", Channel(role, str(role)), float(number), request, answer))
+        at = draw(st.sampled_from((1.0, 400.0))) * number
+        found.append(Exchange(f"x{number}", Channel(role, str(role)), at, request, answer))
     return found
 
 
