@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from abs_replay.redact.names import is_of_parameter
 from abs_replay.redact.slices import SLICE, contains, places, spans
+from abs_replay.redact.vendors import VENDORS
 
 LOOK_BACK = 32  # bytes before a mark that `before` sees
 
@@ -60,6 +61,10 @@ def _shape(
     return Shape(kind, find.encode(), mark, re.compile(pattern.encode()), before, accept)
 
 
+def _vendor(find: str, beginnings: str, rest: str) -> Shape:
+    return _shape("key", find, beginnings, f"((?:{beginnings}){rest})")
+
+
 def is_basic(credentials: bytes) -> bool:
     """Whether it is `user:password` in base64 (RFC 7617)."""
     try:
@@ -73,21 +78,10 @@ def is_basic(credentials: bytes) -> bool:
 _MEMBER = r'\\{0,3}"\s{0,8}:\s{0,8}\\{0,3}"'
 
 SHAPES = (
-    _shape("key", "-", "sk-", r"(sk-[\w-]{16,1024})"),
-    _shape("key", "-", "xoxa-|xoxb-|xoxe-|xoxp-|xoxr-|xoxs-", r"(xox.-[A-Za-z0-9-]{10,512})"),
-    _shape("key", "-", "glpat-", r"(glpat-[\w-]{20,255})"),
-    _shape("key", "_", "ghp_|gho_|ghu_|ghs_|ghr_", r"(gh._[A-Za-z0-9]{20,255})"),
-    _shape("key", "_", "github_pat_", r"(github_pat_\w{20,255})"),
-    _shape("key", "_", "sk_live_|sk_test_|rk_live_|rk_test_", r"([sr]k_...._[A-Za-z0-9]{16,255})"),
-    _shape("key", "_", "hf_", r"(hf_[A-Za-z0-9]{30,64})"),
-    _shape("key", "_", "gsk_|npm_", r"(gsk_[A-Za-z0-9]{20,255}|npm_[A-Za-z0-9]{20,255})"),
-    _shape("key", "_", "r8_", r"(r8_[A-Za-z0-9]{20,64})"),
-    _shape("key", "-", "pplx-", r"(pplx-[A-Za-z0-9]{20,255})"),
-    _shape("key", "-", "xai-", r"(xai-[A-Za-z0-9]{20,255})"),
-    _shape("key", "G", "SG", r"(SG\.[\w-]{16,64}\.[\w-]{16,128})"),
+    *(_vendor(*row) for row in VENDORS),
     _shape("key", "A", ":A", r":(AA[\w-]{30,64})", re.compile(rb"\d{6,12}\Z")),  # a Telegram bot's
-    _shape("key", "I", "AKI|ASI", r"(A[KS]IA[A-Z0-9]{16})"),
-    _shape("key", "I", "AI", r"(AIza[\w-]{30,64})"),
+    _shape("key", "hooks", "//hooks", r"//hooks\.slack\.com/[a-z]{1,12}/([\w/-]{20,128})", None),
+    _shape("key", "hooks", "/webhooks", r"/webhooks/\d{10,25}/([\w-]{40,100})", None),  # Discord
     _shape("auth", "J", "eyJ", r"(eyJ[\w-]{8,8192}\.eyJ[\w-]{8,8192}\.[\w-]{0,8192})"),
     _shape("auth", "earer ", "Bearer |bearer ", r".earer +((?=[^\s\d]{0,512}\d)[\w.~+/=-]{16,8192})"),
     _shape("auth", "asic ", "Basic |basic ", r".asic ([A-Za-z0-9+/]{6,1024}={0,2})", EDGE, is_basic),
@@ -129,6 +123,11 @@ def _by_find() -> dict[bytes, tuple[tuple[bytes, ...], tuple[Shape, ...]]]:
 
 
 BY_FIND = _by_find()
+# The last bytes of the marks, by what is found: to look for one in a set is quicker than to try all marks.
+_LAST = {
+    find: (size := min(3, *map(len, marks)), frozenset(mark[-size:] for mark in marks))
+    for find, (marks, _) in BY_FIND.items()
+}
 OFTEN = 64  # finds in a slice, from which on it is quicker to search for each mark
 LONGEST_MARK = max(len(mark) for shape in SHAPES for mark in shape.marks)
 
@@ -145,9 +144,11 @@ def looks(data: bytes) -> Iterator[tuple[int, int, str]]:
 def _ends(data: bytes, find: bytes, marks: tuple[bytes, ...]) -> Iterator[int]:
     """Where marks end that end with what is found."""
     at, size = data.find(find), len(find)
+    short, last = _LAST[find]
     while at >= 0:
-        if data.endswith(marks, 0, at + size):
-            yield at + size
+        end = at + size
+        if data[max(0, end - short) : end] in last and data.endswith(marks, 0, end):
+            yield end
         at = data.find(find, at + size)
 
 
