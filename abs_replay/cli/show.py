@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from abs_replay.exact_json import Json
     from abs_replay.reports import Screen
     from abs_replay.store import Found, Note, Store
+
+MOST_NAMED = 10  # traces of a recording, where one of them is to be chosen
 
 type Shown = Callable[["Store", "Found", "Screen | None"], str]
 
@@ -39,6 +41,7 @@ def command(id_: str, kind: str | None, why: bool, store: Path | None, format_: 
     \b
     abs show last                         the newest recording: its channels, exchanges, traces
     abs show last --trace                 the newest conversation, step by step
+    abs show demo --trace                 the trace of a recording that has one
     abs show t-3f2a --format json         the same as a trace file
     abs show t-3f2a --why                 which exchanges and bytes show each step, what is in no trace
     abs show demo --why                   of a recording: which exchanges are in no trace, and why
@@ -55,13 +58,45 @@ def command(id_: str, kind: str | None, why: bool, store: Path | None, format_: 
     opened = Store(default_path(store, os.environ))
     if kind == "trace" or (why and kind is None):
         derived(opened)  # those that nobody has read yet are not there to be found
-    found = explained.find(opened, id_, kind) if why else opened.find(id_, kind)
+    found = explained.find(opened, id_, kind) if why and kind is None else _found(opened, id_, kind)
     if why and found.kind not in explained.AS_TEXT:
         what = "an exchange" if found.kind == "exchange" else "a grading"
         raise UsageError(f"--why explains traces and recordings, and {id_} is {what}: leave one of them out")
     kinds = (explained.AS_JSON, explained.AS_TEXT) if why else (AS_JSON, AS_TEXT)
     show = kinds[format_ == "table"][found.kind]
     click.echo(show(opened, found, Screen.of(sys.stdout)), nl=False)
+
+
+def _found(store: "Store", id_: str, kind: str | None) -> "Found":
+    """What an id names; of a recording's trace or exchange, where it has one alone, its own name will do."""
+    from abs_replay.errors import StoreError
+
+    try:
+        return store.find(id_, kind)
+    except StoreError as error:
+        try:
+            recording = store.find(id_, "recording") if kind in ("trace", "exchange") else None
+        except StoreError:
+            recording = None
+        if recording is None:
+            raise error
+    return _only(store, id_, str(kind), recording)
+
+
+def _only(store: "Store", id_: str, kind: str, recording: "Found") -> "Found":
+    from abs_replay.cli.ls import LISTS
+    from abs_replay.store import Found
+
+    listed: Any = LISTS[f"{kind}s"](store, recording.id)[0]
+    ids = [str(each["id"]) for each in listed]
+    if len(ids) == 1:
+        return Found(kind, ids[0], recording.id)
+    if not ids:
+        raise UsageError(f"recording {id_} has no {kind}: `abs show {id_} --why` says what is in it")
+    more = f" and {len(ids) - MOST_NAMED} more (`abs show {id_}` lists them)" if len(ids) > MOST_NAMED else ""
+    raise UsageError(
+        f"recording {id_} has {len(ids)} {kind}s: show one of {', '.join(ids[:MOST_NAMED])}{more}"
+    )
 
 
 def _recording(store: "Store", found: "Found", screen: "Screen | None") -> str:

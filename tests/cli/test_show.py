@@ -186,7 +186,7 @@ def test_a_grading_for_programs_is_a_report(store: Store) -> None:
     [
         (["demoo"], "no recording or exchange or trace or grading 'demoo' in {store}: is it demo? "),
         (["e-1x", "--exchange"], "no exchange 'e-1x' in {store}: is it e-1? `abs ls exchanges` lists them"),
-        (["demo", "--exchange"], "no exchange 'demo' in {store}: is it e-1? `abs ls exchanges` lists them"),
+        (["emo-1", "--exchange"], "no exchange 'emo-1' in {store}: is it e-1? `abs ls exchanges` lists them"),
     ],
 )
 def test_what_is_not_there_is_answered_with_what_is_near(
@@ -242,3 +242,38 @@ def test_a_recording_without_a_trace_says_why_exchange_by_exchange(store: Store,
 def test_why_of_a_recording_that_is_wholly_traced_says_so(store: Store) -> None:
     assert "every exchange is in a trace" in show(store, "demo", "--why").stdout
     assert "in no trace" not in show(store, "demo").stdout
+
+
+@pytest.mark.parametrize("kind", ["trace", "exchange"])
+@pytest.mark.parametrize("ref", ["demo", "r-1"])
+def test_a_recordings_only_trace_or_exchange_is_shown_by_its_name(store: Store, ref: str, kind: str) -> None:
+    store.begin(replace(RECORDING, id="other", name="other", started_at=20.0))
+    store.append("other", [replace(CHAT, id="e-9", started_at=20.0)])
+    assert "on its" in show(store, ref, f"--{kind}").stdout.lower()
+    assert show(store, ref, f"--{kind}").stdout == show(store, show_id(store, kind), f"--{kind}").stdout
+
+
+def show_id(store: Store, kind: str) -> str:
+    (found,) = (each["id"] for each in json.loads(show(store, "r-1", "--format", "json").stdout)[f"{kind}s"])
+    return str(found)
+
+
+def test_of_several_traces_those_of_the_recording_are_named(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store.append("r-1", [replace(CHAT, id="e-2", started_at=20.0)])
+    listed = json.loads(show(store, "r-1", "--format", "json").stdout)
+    for kind in ("trace", "exchange"):
+        ids = [each["id"] for each in listed[f"{kind}s"]]
+        assert len(ids) == 2
+        assert run(cli, ["show", "--store", str(store.path), "demo", f"--{kind}"]) == 2
+        told = f"abs: recording demo has 2 {kind}s: show one of {', '.join(ids)}\n"
+        assert capsys.readouterr().err == told
+
+
+def test_a_recording_without_a_trace_says_so_where_one_is_asked_for(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store.begin(replace(RECORDING, id="none", name="none"))
+    assert run(cli, ["show", "--store", str(store.path), "none", "--trace"]) == 2
+    assert capsys.readouterr().err.startswith("abs: recording none has no trace: `abs show none --why` says")
