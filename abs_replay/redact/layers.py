@@ -7,6 +7,7 @@ What a decoder would open is opened here, too: headers get lost, so magic bytes 
 import codecs
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Protocol
 
 from abs_replay.redact.codings import WIDE, Opened, packed, unpacked
@@ -53,6 +54,7 @@ def cleaned(data: bytes, ends: Ends, said: Sequence[str], clean: Clean, deep: in
     return clean(data, ends, ended=True)  # it may not be what it seems
 
 
+@lru_cache(maxsize=256)
 def codings(content_encoding: str, content_type: str) -> tuple[str, ...]:
     """The layers that the headers say, the outermost last."""
     said = [name.strip() for name in content_encoding.lower().split(",")]

@@ -147,7 +147,7 @@ def _ends(data: bytes, find: bytes, marks: tuple[bytes, ...]) -> Iterator[int]:
     short, last = _LAST[find]
     while at >= 0:
         end = at + size
-        if data[max(0, end - short) : end] in last and data.endswith(marks, 0, end):
+        if data[end - short : end] in last and data.endswith(marks, 0, end):
             yield end
         at = data.find(find, at + size)
 

@@ -6,7 +6,7 @@ written anew.
 
 import binascii
 import re
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 
@@ -25,8 +25,10 @@ _JSON = re.compile(rb"\\(?:u00([2-7][0-9a-fA-F])|([/\"\\]))")
 _PERCENT = re.compile(rb"%([2-7][0-9a-fA-F])()")
 _DIGITS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
 _ALPHABET = bytes(97 if byte in _DIGITS else 32 for byte in range(256))
+_FROM_URL = bytes.maketrans(b"-_", b"+/")
 _RUN = b"a" * _LEAST
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}(?:(?:\r?\n|\\r\\n|\\n)[A-Za-z0-9+/_-]{2,76})*={0,2}")
+_PARTS = re.compile(rb"[/_-]")
 _BREAK = re.compile(rb"\r?\n|\\r\\n|\\n")
 
 
@@ -87,7 +89,7 @@ def _decoded_run(run: bytes, at: int, find: Find) -> Iterator[Edit]:
     """One run as a whole; or, where that says nothing, its parts: a path has slashes, too."""
     if (edit := _edited_base64(run, find)) is not None:
         yield at, at + len(run), edit
-    elif len(run) < SHORT and (parts := re.split(rb"[/_-]", run))[1:]:
+    elif len(run) < SHORT and (parts := _PARTS.split(run))[1:]:
         for part in parts:
             if len(part) >= _LEAST and (edit := _edited_base64(part, find)) is not None:
                 yield at, at + len(part), edit
@@ -102,7 +104,8 @@ def _edited_base64(run: bytes, find: Find) -> bytes | None:
     used = len(digits) - (len(digits) % 4 == 1)
     for_urls = b"-" in digits or b"_" in digits
     try:
-        plain = b64decode(digits[:used] + b"=" * (-used % 4), b"-_" if for_urls else None)
+        padded = digits[:used] + b"=" * (-used % 4)
+        plain = binascii.a2b_base64(padded.translate(_FROM_URL) if for_urls else padded)
     except binascii.Error:
         return None
     if len(run) < SHORT and not _is_text(plain):
