@@ -88,7 +88,8 @@ def select_stored(
         names = _listed(by_name)
         why = left_out_of(selection) or "no trace was found"
         raise UsageError(
-            f"nothing to grade with {names}: {why}; --session-for NAME says which session judges them"
+            f"nothing to grade with {names}: {why}; --session-for NAME says which session judges them, and "
+            "for good `abs import --session` or `abs annotate TRACE --name` does"
         )
     return selection
 

@@ -132,7 +132,8 @@ def test_a_stored_trace_that_is_called_like_a_session_is_judged_by_it_unless_it_
 
 
 def test_where_nothing_stored_is_selected_the_error_says_how_many_and_what_to_do(sessions: Loads) -> None:
-    with pytest.raises(UsageError, match=r'"Entrance fee": 2 traces that name no session; --session-for'):
+    told = r'"Entrance fee": 2 traces that name no session; --session-for.*import --session.*TRACE --name'
+    with pytest.raises(UsageError, match=told):
         select_stored([trace(session=None), trace(session=None)], sessions(FEE))
     with pytest.raises(UsageError, match="no trace"):
         select_stored([], sessions(FEE))
