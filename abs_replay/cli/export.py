@@ -203,13 +203,16 @@ def _used(exchanges: "Sequence[Exchange]", report: Path, recording: "Recording")
 
 def _traces(store: "Store", recording: "Recording", trace: "Trace | None") -> "Content":
     from abs_replay.exporters import Content
+    from abs_replay.exporters.providers import providers
 
     traces = _derived(store, recording.id) if trace is None else (trace,)
     if not traces:
         raise UsageError(
             f"recording {recording.name} holds no conversation: `abs show {recording.id}` says why"
         )
-    return Content(recording, traces=traces)
+    return Content(
+        recording, traces=traces, providers=providers(recording, store.exchange_summaries(recording.id))
+    )
 
 
 def _counted(content: "Content") -> str:

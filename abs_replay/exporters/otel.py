@@ -26,7 +26,7 @@ _FIRST_S: Final = 1.0  # when a trace begins whose time nobody knows: 0 says tha
 
 def render(content: Content) -> str:
     """Write an export request with all spans of all traces."""
-    spans = [span for trace in content.traces for span in _spans(trace, content.recording.started_at)]
+    spans = [span for trace in content.traces for span in _spans(trace, content)]
     scope = {"name": "abs-replay", "version": __version__}
     resource = {"attributes": _attributes({"service.name": content.recording.name})}
     request: dict[str, Any] = {
@@ -41,7 +41,8 @@ def render(content: Content) -> str:
     return trace_file.escaped(exact_json.dumps(request)) + "\n"
 
 
-def _spans(trace: Trace, otherwise: float) -> Iterator[dict[str, Any]]:
+def _spans(trace: Trace, content: Content) -> Iterator[dict[str, Any]]:
+    otherwise = content.recording.started_at
     found = events(trace, trace.started_at or otherwise or _FIRST_S)
     root = _id(trace, "root", 16)
     began = min((event.began for event in found), default=trace.started_at or otherwise or _FIRST_S)
@@ -54,10 +55,10 @@ def _spans(trace: Trace, otherwise: float) -> Iterator[dict[str, Any]]:
     }
     yield _span(trace, "root", None, "invoke_agent", _INTERNAL, began, ended, about)
     for number, event in enumerate(found):
-        yield _of(trace, event, str(number), root)
+        yield _of(trace, event, str(number), root, content.providers)
 
 
-def _of(trace: Trace, event: Event, part: str, root: str) -> dict[str, Any]:
+def _of(trace: Trace, event: Event, part: str, root: str, providers: Mapping[str, str]) -> dict[str, Any]:
     said = {"gen_ai.conversation.id": trace.id}
     if isinstance(event, ToolAnswer):
         return _span(
@@ -72,10 +73,13 @@ def _of(trace: Trace, event: Event, part: str, root: str) -> dict[str, Any]:
             event.error,
         )
     name = f"chat {event.model}" if event.model else "chat"
-    return _span(trace, part, root, name, _CLIENT, event.began, event.ended, said | _chat(event), event.error)
+    # Required, and a step that nobody recorded does not say it.
+    provider = next((providers[id_] for id_ in event.seen_in if id_ in providers), "unknown")
+    about = said | _chat(event, provider)
+    return _span(trace, part, root, name, _CLIENT, event.began, event.ended, about, event.error)
 
 
-def _chat(event: ModelTurn) -> dict[str, Json]:
+def _chat(event: ModelTurn, provider: str) -> dict[str, Json]:
     usage = event.usage or Usage()
     counted = {
         "gen_ai.usage.input_tokens": usage.input_tokens,
@@ -84,7 +88,7 @@ def _chat(event: ModelTurn) -> dict[str, Json]:
     answer = [{"role": "assistant", "parts": event.parts, "finish_reason": _finish(event)}]
     return {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": "unknown",  # required, and no step says it
+        "gen_ai.provider.name": provider,
         "gen_ai.request.model": event.model,
         "gen_ai.response.model": event.model,
         **(counted if event.usage else {}),

@@ -1,9 +1,12 @@
 """A trace's steps as what a model and its tools did: who was asked what, and answered what.
 
-Steps of the assistant beside each other are one answer, to all that stands before them. What was internal is
-left out, since messages can not say that the user saw none of it; thoughts they can tell.
+Steps of the assistant beside each other are one answer, to all that stands before them; so is a failure
+behind what the model thought in the same exchange. What only a later request's history shows was said
+before, and is no answer that anybody saw come. What was internal is left out, since messages can not say
+that the user saw none of it; thoughts they can tell.
 """
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,13 +17,15 @@ from abs_replay.trace import Step, Trace, Usage, Visibility
 _MS: Final = 0.001
 _SPOKEN: Final = ("says", "responds")
 _ANSWERS: Final = ("responds", "calls", "thinks")
+_HISTORY: Final = re.compile(r"request\b(?!\.resourceSpans\b)")  # spans are sent after what they tell of
 type Part = dict[str, Any]
 type Message = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
-    """One answer, or none where `parts` is empty; times are Unix seconds."""
+    """One answer, or none where `parts` is empty; times are Unix seconds. `seen_in` are the exchanges that
+    show it."""
 
     before: tuple[Message, ...]
     parts: tuple[Part, ...]
@@ -29,6 +34,7 @@ class ModelTurn:
     model: str | None = None
     usage: Usage | None = None
     error: str | None = None
+    seen_in: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,25 +89,25 @@ class _Reader:
             self._tick(step)
             self._answer.append(step)
             return
+        if step.actor == "system" and step.action == "fails":
+            self._failed(step)
+            return
         self.close()
         self._tick(step)
-        if step.actor == "system" and step.action == "fails":
-            self.found.append(
-                ModelTurn(tuple(self.before), (), self._began(step), self.now, error=step.error)
-            )
-            self.waiting = False
-        elif step.actor == "tool":
+        if step.actor == "tool":
             self._tool(step)
         elif step.action in _SPOKEN:
             self._heard(step)
 
     @staticmethod
     def _is_apart(before: Step, step: Step) -> bool:
-        """Say whether steps beside each other are of two answers: twice words, or words of another model.
+        """Say whether steps beside each other are of two answers: twice words, or words of another model,
+        or of a history.
 
         A call that no model made (an agent's own, of an HTTP tool) has none.
         """
-        return before.action == step.action != "calls" or before.model != step.model
+        twice = before.action == step.action != "calls"
+        return twice or before.model != step.model or _is_history(before) != _is_history(step)
 
     def close(self) -> None:
         """End an answer."""
@@ -109,6 +115,16 @@ class _Reader:
             return
         steps = self._answer
         parts = tuple(part for step in steps for part in _parts(step))
+        if not _is_history(steps[0]):
+            self._found(steps, parts)
+            self.waiting = False
+        self.before.append({"role": "assistant", "parts": parts})
+        # No call is carried out before the answer that asks for it has ended.
+        self._open += [(step, self.now) for step in steps if step.action == "calls"]
+        self._answer, self.asked = [], self.now
+
+    def _found(self, steps: list[Step], parts: tuple[Part, ...]) -> None:
+        seen_in = dict.fromkeys(source.exchange for step in steps for source in step.sources)
         turn = ModelTurn(
             tuple(self.before),
             parts,
@@ -117,12 +133,19 @@ class _Reader:
             next((step.model for step in steps if step.model), None),
             _added(steps),
             next((step.error for step in steps if step.error), None),
+            tuple(seen_in),
         )
         self.found.append(turn)
-        self.before.append({"role": "assistant", "parts": parts})
-        # No call is carried out before the answer that asks for it has ended.
-        self._open += [(step, self.now) for step in steps if step.action == "calls"]
-        self._answer, self.waiting, self.asked = [], False, self.now
+
+    def _failed(self, step: Step) -> None:
+        """Tell that no answer came, but for what the model thought before."""
+        thoughts = self._answer
+        if not all(one.action == "thinks" and _is_shared(one, step) for one in thoughts):
+            self.close()
+            thoughts = []
+        self._tick(step)
+        self._found([*thoughts, step], tuple(part for one in thoughts for part in _parts(one)))
+        self._answer, self.waiting = [], False
 
     def _tool(self, step: Step) -> None:
         call, since = self._called(step)
@@ -155,6 +178,20 @@ class _Reader:
         """When an answer began: as long before its end as it took, else when it was asked for."""
         took = max((step.duration_ms for step in steps if step.duration_ms is not None), default=None)
         return self.asked if took is None else max(self.now - took * _MS, self.asked)
+
+
+def _is_history(step: Step) -> bool:
+    """Say whether only a request's history shows a step of the assistant's: nobody saw it come."""
+    if step.model or step.usage or step.duration_ms is not None:
+        return False
+    return bool(step.sources) and all(_HISTORY.match(source.at) for source in step.sources)
+
+
+def _is_shared(one: Step, other: Step) -> bool:
+    """Say whether one exchange shows both, and neither as history."""
+    if _is_history(one):
+        return False
+    return bool({source.exchange for source in one.sources} & {source.exchange for source in other.sources})
 
 
 def _added(steps: list[Step]) -> Usage | None:

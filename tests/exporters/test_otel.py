@@ -18,6 +18,7 @@ from abs_replay.exchange import Recording
 from abs_replay.exporters import Content, render
 from abs_replay.importers import Source
 from abs_replay.importers.telling import Facts, Teller
+from abs_replay.trace import Source as StepSource
 from abs_replay.trace import Step, Trace, Usage, Visibility
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "importers"
@@ -244,3 +245,109 @@ def test_a_call_that_no_model_made_has_none_when_it_comes_back() -> None:
     models = [(step.target, step.model) for step in again.steps if step.action == "calls"]
     assert models == [("look", "m"), ("orders", None)]
     assert again.models == ("m",)
+
+
+def attributes(span: Any) -> dict[str, Any]:
+    return {one["key"]: one["value"].get("stringValue") for one in span["attributes"]}
+
+
+def shown_at(exchange: str, at: str) -> tuple[StepSource, ...]:
+    return (StepSource(exchange, at),)
+
+
+def test_each_exchange_with_a_model_is_one_chat_span_whatever_it_came_to() -> None:
+    call = Step(
+        *(5, "assistant", "calls", "look"),
+        arguments={"n": 1},
+        call_id="c1",
+        at_ms=2.0,
+        sources=shown_at("x2", "request.messages[2].tool_calls[0]"),
+    )
+    thought = Step(
+        2,
+        "assistant",
+        "thinks",
+        content="hm",
+        at_ms=1.0,
+        duration_ms=1.0,
+        visibility=Visibility.INTERNAL,
+        model="m",
+        usage=Usage(3, 4),
+        sources=shown_at("x1", "response.events[0]"),
+    )
+    failed = Step(
+        3,
+        "system",
+        "fails",
+        "llm:m",
+        at_ms=1.0,
+        duration_ms=1.0,
+        error="no such argument",
+        model="m",
+        sources=shown_at("x1", "response"),
+    )
+    steps = (
+        Step(1, "user", "says", content="one", at_ms=0.0, sources=shown_at("x1", "request.messages[0]")),
+        *(thought, failed, call),
+        Step(
+            6,
+            "tool",
+            "responds",
+            "look",
+            "wrong",
+            call_id="c1",
+            at_ms=2.0,
+            sources=shown_at("x2", "request.messages[3]"),
+        ),
+        Step(
+            7,
+            "assistant",
+            "responds",
+            content="Sorry.",
+            at_ms=3.0,
+            duration_ms=1.0,
+            model="m",
+            sources=shown_at("x2", "response.choices[0].message"),
+        ),
+    )
+    trace = Trace("t", steps)
+    found = spans_of(trace)
+    assert [span["name"] for span in found] == ["invoke_agent", "chat m", "execute_tool look", "chat m"]
+    first, _, last = found[1:]
+    assert (first["status"]["message"], last["status"]) == ("no such argument", {})
+    answered = json.loads(attributes(first)["gen_ai.output.messages"])
+    assert answered[0]["parts"] == [{"type": "reasoning", "content": "hm"}]
+    asked = json.loads(attributes(last)["gen_ai.input.messages"])
+    assert [message["role"] for message in asked] == ["user", "assistant", "tool"]
+    assert [step.action for step in back(trace)[0].steps] == [step.action for step in steps]
+
+
+def test_thoughts_of_another_exchange_are_no_part_of_a_failure() -> None:
+    steps = tuple(
+        Step(
+            seq,
+            actor,
+            action,
+            at_ms=1.0,
+            duration_ms=1.0,
+            content=said,
+            error=error,
+            model="m",
+            sources=shown_at(exchange, "response"),
+        )
+        for seq, actor, action, said, error, exchange in (
+            (1, "assistant", "thinks", "hm", None, "x1"),
+            (2, "system", "fails", None, "overloaded", "x2"),
+        )
+    )
+    assert [span["name"] for span in spans_of(Trace("t", steps))] == ["invoke_agent", "chat m", "chat m"]
+
+
+def test_a_chat_span_names_the_provider_of_its_exchange() -> None:
+    steps = tuple(
+        Step(seq, "assistant", "responds", content="hi", sources=shown_at(exchange, "response"))
+        for seq, exchange in ((1, "x1"), (2, "x2"))
+    )
+    text = render("otel", Content(RECORDING, traces=(Trace("t", steps),), providers={"x1": "groq"}))
+    spans = json.loads(text)["resourceSpans"][0]["scopeSpans"][0]["spans"][1:]
+    assert [attributes(span)["gen_ai.provider.name"] for span in spans] == ["groq", "unknown"]
