@@ -311,3 +311,41 @@ def test_a_flip_names_every_kind_of_check_that_did_it() -> None:
 def test_what_was_not_decided_counts_in_no_tally_of_its_rule() -> None:
     error = verdict(RULE, Status.ERROR, judge="j")
     assert compared(run(behavior(0, "x", error)), run(behavior(0, "x", error))).tallies == ()
+
+
+def renamed(made: Run, name: str) -> Run:
+    return replace(made, session=name)
+
+
+def test_the_runs_of_a_renamed_session_are_compared_and_the_new_name_is_told() -> None:
+    before = run(behavior(0, "x", verdict(RULE)))
+    after = renamed(run(behavior(0, "x", verdict(RULE, Status.FAILED)), result=Result.FAILED), "R")
+    found = compared(before, after)
+    assert [flip.direction for flip in found.flips] == [Direction.REGRESSION]
+    assert (found.only_before, found.only_after, found.renamed) == ((), (), (("S", "R"),))
+    assert "Session S is called R now\n" in render(found)
+    assert as_json(found)["renamed"] == [{"before": "S", "after": "R"}]
+
+
+def test_a_name_that_both_gradings_have_and_a_trace_of_two_sessions_are_no_renaming() -> None:
+    one, other = run(behavior(0, "x", verdict(RULE))), run(behavior(0, "x", verdict(RULE)), trace="u")
+    there = compare(grading("g-1", one, other), grading("g-2", renamed(one, "R"), other))
+    two = compare(grading("g-1", one), grading("g-2", renamed(one, "R"), renamed(one, "Q")))
+    for found, more in ((there, 1), (two, 2)):
+        assert found.renamed == ()
+        assert (len(found.only_before), len(found.only_after)) == (1, more)
+
+
+def test_what_was_decided_anew_and_came_out_the_same_is_named() -> None:
+    kept = verdict("behaviors[0].evaluations[1]", fingerprint="kept")
+    before = run(behavior(0, "x", verdict(RULE, fingerprint="old"), kept))
+    after = run(behavior(0, "x", verdict(RULE, fingerprint="new"), kept))
+    found = compared(before, after)
+    assert [(flip.after.at, flip.cause) for flip in found.anew] == [(RULE, Cause.RULE)]
+    assert (
+        f"Decided anew, and the same: 1 evaluation, in 1 trace\n  S · {RULE} · contains: 1 pass\n"
+        in render(found)
+    )
+    told = as_json(found)["decided_anew"]
+    assert isinstance(told, list)
+    assert [(each["at"], each["cause"]) for each in told] == [(RULE, "rule")]

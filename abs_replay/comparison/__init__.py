@@ -61,7 +61,8 @@ class Flip:
 class Comparison:
     """What two gradings have in common and what not. `same` counts evaluations whose status did
     not change, `carried` those of them that are carried over. `matches` are flips of behaviors'
-    match checks, `results` those of whole runs."""
+    match checks, `results` those of whole runs. `anew` are the evaluations that came out the same
+    and are not carried over, `renamed` the sessions by their names before and after."""
 
     before: str
     after: str
@@ -75,6 +76,8 @@ class Comparison:
     tallies: tuple[Tally, ...]
     rate_before: Rate
     rate_after: Rate
+    anew: tuple[Flip, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
 
     @property
     def all_flips(self) -> tuple[Flip, ...]:
@@ -99,6 +102,7 @@ def compare(before: Grading, after: Grading) -> Comparison:
     ]
     both = [(old, new) for old, new in evaluations if old and new]
     flips = _flips(both)
+    names = ((old.session, new.session) for old, new in runs if old and new)
     return Comparison(
         before=before.id,
         after=after.id,
@@ -106,21 +110,27 @@ def compare(before: Grading, after: Grading) -> Comparison:
         matches=_flips((old, new) for old, new in matches if old and new),
         results=_flips((_result(old), _result(new)) for old, new in runs if old and new),
         same=len(both) - len(flips),
-        carried=sum(
-            carried_over(old.verdict, new.verdict) for old, new in both if old.verdict and new.verdict
-        ),
+        carried=sum(_carried(old, new) for old, new in both),
         only_before=tuple(old for old, new in evaluations if old and not new),
         only_after=tuple(new for old, new in evaluations if new and not old),
         tallies=_tallies(both),
         rate_before=_rate(before.report.runs),
         rate_after=_rate(after.report.runs),
+        anew=tuple(
+            Flip(old, new) for old, new in both if old.status is new.status and not _carried(old, new)
+        ),
+        renamed=tuple(dict.fromkeys((old, new) for old, new in names if old != new)),
     )
+
+
+def _carried(old: Check, new: Check) -> bool:
+    return old.verdict is not None and new.verdict is not None and carried_over(old.verdict, new.verdict)
 
 
 def carried(before: Run, after: Run) -> Iterator[str]:
     """The places in `after` whose verdicts are carried over from `before`."""
     for old, new in paired(evaluations_of(before), evaluations_of(after), KEYS):
-        if old and new and old.verdict and new.verdict and carried_over(old.verdict, new.verdict):
+        if old and new and _carried(old, new):
             yield new.at
 
 

@@ -1,8 +1,8 @@
 """Which verdict of one grading belongs to which of the other.
 
-Runs are paired by session and trace. Within a run an evaluation is first looked for where it
-stood, then wherever its behavior went, so that a behavior added above moves nothing; only then is
-it taken for an edited one.
+Runs are paired by session and trace, those of a renamed session by trace. Within a run an evaluation
+is first looked for where it stood, then wherever its behavior went, so that a behavior added above
+moves nothing; only then is it taken for an edited one.
 """
 
 from collections import defaultdict, deque
@@ -41,8 +41,26 @@ type Pairs[T] = list[tuple[T | None, T | None]]
 
 
 def paired_runs(before: Iterable[Run], after: Iterable[Run]) -> Pairs[Run]:
-    """Pair runs of one session and trace; a run of one grading alone has None beside it."""
-    return paired(tuple(before), tuple(after), [lambda run: (run.session, run.trace)])
+    """Pair runs of one session and trace; a run of one grading alone has None beside it.
+
+    A session that the other grading does not have was renamed where a trace has one alone each time.
+    """
+    before, after = tuple(before), tuple(after)
+    renamed = _sole_sessions(before, after) & _sole_sessions(after, before)
+    return paired(
+        before,
+        after,
+        [lambda run: (run.session, run.trace), lambda run: run.trace if run.trace in renamed else None],
+    )
+
+
+def _sole_sessions(runs: Sequence[Run], others: Sequence[Run]) -> set[str]:
+    """The traces that one session alone judged, of a name that no run of the other grading has."""
+    elsewhere = {run.session for run in others}
+    sessions: defaultdict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        sessions[run.trace].add(run.session)
+    return {trace for trace, names in sessions.items() if len(names) == 1 and not names & elsewhere}
 
 
 def paired[T](before: Sequence[T], after: Sequence[T], keys: Sequence[Callable[[T], Hashable]]) -> Pairs[T]:

@@ -93,16 +93,23 @@ def _tested(tally: Tally) -> str:
 
 def _closing(comparison: Comparison, screen: Screen) -> Iterator[str]:
     yield f"Sessions passed: {_rate(comparison.rate_before)} → {_rate(comparison.rate_after)}"
-    for name, checks in (("before", comparison.only_before), ("after", comparison.only_after)):
+    for old, new in comparison.renamed:
+        yield cut(escaped(f"Session {old} is called {new} now"), screen.width)
+    listed = (
+        ("Decided anew, and the same", tuple(flip.after for flip in comparison.anew)),
+        ("Only before", comparison.only_before),
+        ("Only after", comparison.only_after),
+    )
+    for name, checks in listed:
         if checks:
             traces = len({(check.session, check.trace) for check in checks})
             plural = "" if len(checks) == 1 else "s"
-            yield f"Only {name}: {len(checks)} evaluation{plural}, in {_runs(traces)}"
-            yield from _alone(checks, screen)
+            yield f"{name}: {len(checks)} evaluation{plural}, in {_runs(traces)}"
+            yield from _came_to(checks, screen)
 
 
-def _alone(checks: Iterable[Check], screen: Screen) -> Iterator[str]:
-    """What evaluations of one grading alone came to, rule by rule."""
+def _came_to(checks: Iterable[Check], screen: Screen) -> Iterator[str]:
+    """What evaluations that did not flip came to, rule by rule."""
     came_to: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for check in checks:
         heading = f"{check.session} · {check.at} · {check.label or check.type}"
@@ -138,6 +145,8 @@ def as_json(comparison: Comparison) -> dict[str, Json]:
         "flipped": len(comparison.flips),
         "same": comparison.same,
         "carried_over": comparison.carried,
+        "decided_anew": [_flip_json(flip) for flip in comparison.anew],
+        "renamed": [{"before": old, "after": new} for old, new in comparison.renamed],
         "regressions": _worse(comparison.flips),
         "flips": [_flip_json(flip) for flip in comparison.all_flips],
         "only_before": [_check_json(check) for check in comparison.only_before],
