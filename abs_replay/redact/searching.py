@@ -7,7 +7,7 @@ from functools import partial
 
 from abs_replay.redact import frames
 from abs_replay.redact.bodies import Edit, edited
-from abs_replay.redact.events import divided
+from abs_replay.redact.events import divided, loosely_joined
 from abs_replay.redact.fitting import Fitting
 from abs_replay.redact.forms import lengths, secret_fields
 from abs_replay.redact.json_paths import values
@@ -80,13 +80,23 @@ class Search:
 
     def _every(self, data: bytes, content_type: str, whole: bool) -> Iterator[Edit]:
         yield from self._edits(data)
-        yield from divided(data, self._edits, whole)
+        yield from divided(data, self._edits, whole, partial(self._edits, own=False))
         if content_type and self._rules.builtin:
             yield from secret_fields(content_type, data, self._placeholders.of)
         if self._rules.paths:
             yield from self._at_paths(data)
 
-    def _edits(self, data: bytes, depth: int = 0) -> Iterator[Edit]:
+    def lines(self, data: bytes, ends: Sequence[int]) -> tuple[bytes, Sequence[int]]:
+        """Replace what lies over several of the lines that end there and are no JSON."""
+        for _ in range(PASSES):
+            spans = zip((0, *ends), (end - 1 for end in ends), strict=False)
+            plain = [(start, stop) for start, stop in spans if data[start : start + 1] not in b"{["]
+            if not (edits := apart(loosely_joined(data, plain, partial(self._edits, own=False)))):
+                break
+            data, ends = edited(data, ends, edits)
+        return data, ends
+
+    def _edits(self, data: bytes, depth: int = 0, own: bool = True) -> Iterator[Edit]:
         if self._rules.builtin:
             for start, stop, kind in looks(data):
                 yield start, stop, self._placeholders.of(kind, data[start:stop])
@@ -94,10 +104,10 @@ class Search:
             for start, stop in named(data):
                 yield start, stop, self._placeholders.of("key", data[start:stop])
         yield from self._placeholders.found(data)
-        if self._rules.finders:
+        if own and self._rules.finders:
             yield from self._findings(data)
         if depth < DEEP:
-            yield from seen_through(data, partial(self._edits, depth=depth + 1))
+            yield from seen_through(data, partial(self._edits, depth=depth + 1, own=own))
 
     def _learn(self, data: bytes, start: int, stop: int) -> None:
         if data.endswith((b"Basic ", b"basic "), 0, start):

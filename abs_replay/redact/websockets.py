@@ -29,7 +29,7 @@ def _texts(messages: Sequence[Message], search: Search, ended: bool) -> Iterator
         at += len(message.data) + 1
         ends.append(at)
     joined = b"".join([part for message in messages for part in (message.data, b"\n")])
-    cleaned, new_ends = search.replaced(joined, ends, whole=ended)
+    cleaned, new_ends = search.replaced(*search.lines(joined, ends), whole=ended)
     start = 0
     for message, end in zip(messages, new_ends, strict=True):
         yield _with(message, cleaned[start:end].removesuffix(b"\n"), 0)
