@@ -281,10 +281,11 @@ def test_what_a_client_puts_behind_a_replys_words_is_a_step_of_its_own(
         ("It is blue", "the next request repeats it, edited: 10 characters for 14", "rewritten"),
         ("is red", "the next request repeats it, edited: 6 characters for 14", None),
         ("It is red, hm.", "the next request repeats it", None),
+        (" ", None, None),
     ],
 )
 def test_an_echo_in_other_words_is_remarked_and_marked_as_rewritten(
-    wire: Wire, echo: str, note: str, segment: str | None
+    wire: Wire, echo: str, note: str | None, segment: str | None
 ) -> None:
     wire.turn([U1], said("It is red, hm."), 0)
     wire.turn([U1, said(echo), U2], A2, 20)
@@ -292,7 +293,7 @@ def test_an_echo_in_other_words_is_remarked_and_marked_as_rewritten(
     (trace,) = account.traces
     assert [step.content for step in trace.steps] == ["one", "It is red, hm.", "two", "second"]
     assert [step.segment for step in trace.steps] == [None, None, segment, None]
-    assert [one.text for one in account.notes[trace.id][1] if one.kind == "echo"] == [note]
+    assert [one.text for one in account.notes[trace.id][1] if one.kind == "echo"] == [note] * bool(note)
 
 
 def test_an_echo_of_pictures_and_of_nothing_is_no_addition(wire: Wire) -> None:
