@@ -323,7 +323,7 @@ def test_the_runs_of_a_renamed_session_are_compared_and_the_new_name_is_told() -
     found = compared(before, after)
     assert [flip.direction for flip in found.flips] == [Direction.REGRESSION]
     assert (found.only_before, found.only_after, found.renamed) == ((), (), (("S", "R"),))
-    assert "Session S is called R now\n" in render(found)
+    assert 'Session "S" is called "R" now\n' in render(found)
     assert as_json(found)["renamed"] == [{"before": "S", "after": "R"}]
 
 

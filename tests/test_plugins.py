@@ -324,7 +324,11 @@ def test_its_fields_are_checked_at_load_like_built_in_ones(abs_: Abs) -> None:
     status, _, err = abs_("validate", "s.abs.yaml")
     assert status == 2
     assert "s.abs.yaml:5: behaviors[1].evaluations[0].mots: unknown key `mots`: did you mean `most`?" in err
-    assert "`most` is missing" in err
+    assert "is missing" not in err
+    write("{ type: words, mots: few }")
+    assert "s.abs.yaml:5: behaviors[1].evaluations[0].most: " in abs_("validate", "s.abs.yaml")[2]
+    write("{ type: words }")
+    assert "`most` is missing" in abs_("validate", "s.abs.yaml")[2]
     write("{ type: word, most: 3 }")
     assert "did you mean `words`?" in abs_("validate", "s.abs.yaml")[2]
 

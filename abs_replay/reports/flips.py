@@ -9,6 +9,7 @@ from abs_replay.comparison.statistics import Rate, Tally
 from abs_replay.exact_json import Json
 from abs_replay.reports import PAPER, Screen
 from abs_replay.reports.cells import cut, escaped, painted, wrapped
+from abs_replay.reports.labels import quoted
 from abs_replay.reports.table import EVALUATIONS
 
 MOST_OF_A_RULE = 20  # flips of one rule that are shown; JSON has them all
@@ -94,7 +95,7 @@ def _tested(tally: Tally) -> str:
 def _closing(comparison: Comparison, screen: Screen) -> Iterator[str]:
     yield f"Sessions passed: {_rate(comparison.rate_before)} → {_rate(comparison.rate_after)}"
     for old, new in comparison.renamed:
-        yield cut(escaped(f"Session {old} is called {new} now"), screen.width)
+        yield cut(escaped(f"Session {quoted(old)} is called {quoted(new)} now"), screen.width)
     listed = (
         ("Decided anew, and the same", tuple(flip.after for flip in comparison.anew)),
         ("Only before", comparison.only_before),
