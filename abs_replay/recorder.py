@@ -87,7 +87,8 @@ class Recorder:
         try:
             self._store.begin(recording, AT_ONCE_S)
         except StoreLocked as error:
-            self._say(f"{self._store.path} is held by {error.holder}: waiting for it, up to {BEGIN_S:g} s")
+            held = f"store {self._store.path} is held by {error.holder}"
+            self._say(f"{held}: waiting up to {BEGIN_S:g} s for it")
             self._store.begin(recording, BEGIN_S)
 
     def put(self, made: Made) -> None:

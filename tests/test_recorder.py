@@ -148,7 +148,7 @@ def test_who_holds_the_store_when_a_recording_begins_is_said_before_it_is_waited
             Recorder(case.path, Recording("r2", "chat", NOW), say=said.append)
         (line,) = said
         assert "held by process" in line
-        assert "waiting for it, up to 0.2 s" in line
+        assert "waiting up to 0.2 s for it" in line
         monkeypatch.setattr("abs_replay.recorder.BEGIN_S", 20.0)
         began = Future[Recorder]()
         thread = threading.Thread(
