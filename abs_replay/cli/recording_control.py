@@ -13,7 +13,7 @@ import json
 import threading
 from collections import deque
 from collections.abc import Callable, Sized
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -21,6 +21,7 @@ from abs_replay.batches import size
 from abs_replay.channels import is_loopback
 from abs_replay.exchange import Exchange, Headers, Mark, Recording, header
 from abs_replay.recorder import Recorder
+from abs_replay.redact import Redactor
 from abs_replay.running import CONTROL, TOKEN_HEADER
 from abs_replay.store.rows import exchange_of, row_of_line
 from abs_replay.summary import Summary
@@ -80,8 +81,9 @@ class Control:
             self._recent.append(facts)
 
     def mark(self, name: str | None = None) -> Mark:
-        """Set a mark, now."""
+        """Set a mark, now; what is said of it has no secret, as what is kept."""
         mark = self._running().mark(name)
+        mark = replace(mark, name=name and Redactor().text(name))
         if self._marked:
             self._marked(mark)
         return mark

@@ -1,6 +1,6 @@
 r"""Secrets that stand behind a name in a text: members of JSON, elements and attributes, assignments.
 
-    "api_key": "X"   'password': 'X'   <apiKey>X</apiKey>   OPENAI_API_KEY=X   password: X   \"token\":\"X\"
+    "api_key": "X"   'password': 'X'   <apiKey>X</apiKey>   OPENAI_API_KEY=X   password: X   --token X
 
 What ends such a name is searched first, in small letters: a pattern for all of them costs ten times as much.
 """
@@ -25,6 +25,7 @@ _AFTER = re.compile(
     + _SIGN
     + rb"(?:" + _QUOTED + rb"(?P<quoted>" + _VALUE + rb"{8,4096})"
     + rb"|[ \t]{0,8}(?P<bare>" + _BARE + rb"{8,4096}+)(?![\[(]))"
+    + rb"|[ ]{1,4}(?P<option>" + _BARE + rb"{8,4096}+)(?![\[(])"
     + rb"|>\s{0,8}(?P<element>[^<>\s\"'\\]{8,4096})\s{0,8}</)"
 )  # fmt: skip
 _CONNECTION = re.compile(rb"[^\"'`\\\\<>]{8,4096}")
@@ -65,6 +66,8 @@ def _value(data: bytes, end: int, found: re.Match[bytes]) -> Iterator[tuple[int,
         return
     group = found.lastgroup or ""
     start, stop = found.span(group)
+    if group == "option" and not name.startswith("-"):
+        return  # words of a sentence
     if name.lower().endswith("pwd") and found[group][:1] in b"/~.":
         return  # where a program works
     if name.lower().endswith("string") and group == "quoted" and (whole := _CONNECTION.match(data, start)):

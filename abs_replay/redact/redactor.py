@@ -9,7 +9,8 @@ from abs_replay.plugins import foreign, told
 from abs_replay.redact.bodies import rebuilt, resized, sized
 from abs_replay.redact.finders import TooSlow
 from abs_replay.redact.layers import cleaned, codings
-from abs_replay.redact.names import is_of_header
+from abs_replay.redact.named import is_like_a_credential
+from abs_replay.redact.names import is_of_header, is_of_parameter
 from abs_replay.redact.placeholders import Placeholders
 from abs_replay.redact.rules import DEFAULT, Rules
 from abs_replay.redact.searching import Search, password
@@ -18,6 +19,7 @@ from abs_replay.redact.small_texts import small_texts, with_small_texts
 from abs_replay.redact.websockets import redacted_messages
 
 _COOKIE = re.compile(rb"(^|;)(\s*(?:[^=;]*=)?)([^;]*)")
+_PROTOCOL = re.compile(rb"[^\s,.]{16,4096}(?=\s*(?:,|\Z))")
 _CREDENTIALS = re.compile(rb"\s*((?:[A-Za-z]{1,15}|AWS4-HMAC-SHA256)\s+)?(.*\S)", re.DOTALL)
 # What a client hangs up on when it has it: the stream was whole (OpenAI, Anthropic, Responses).
 _ENDINGS = (
@@ -66,14 +68,19 @@ class Redactor:
             return f"(withheld: {error})"
 
     def recording(self, recording: Recording) -> Recording:
-        """Give a recording whose name, tags and URLs have no secrets."""
+        """Give a recording whose name, session, tags and URLs have no secrets."""
         return replace(
             recording,
             name=self.text(recording.name),
-            tags={self.text(key): self.text(value) for key, value in recording.tags.items()},
+            session=recording.session and self.text(recording.session),
+            tags={self.text(key): self._tag(key, value) for key, value in recording.tags.items()},
             upstreams=tuple(replace(each, url=self.text(each.url)) for each in recording.upstreams),
             marks=tuple(replace(each, name=each.name and self.text(each.name)) for each in recording.marks),
         )
+
+    def _tag(self, name: str, value: str) -> str:
+        secret = self._rules.builtin and is_of_parameter(_bytes(name))
+        return _text(self._placeholders.of("key", _bytes(value))) if secret else self.text(value)
 
     def _without_secrets(self, exchange: Exchange) -> Exchange:
         result = self._by_name(exchange)
@@ -115,6 +122,8 @@ class Redactor:
             return value
         if name in ("cookie", "set-cookie"):  # the attributes of the latter are no secret
             return _text(_COOKIE.sub(self._cookie, _bytes(value), count=name == "set-cookie"))
+        if name == "sec-websocket-protocol":  # browsers have no other place for a key
+            return _text(_PROTOCOL.sub(self._protocol, _bytes(value)))
         if not is_of_header(name):
             return value
         kind = "auth" if name.endswith("authorization") else "key"
@@ -122,6 +131,9 @@ class Redactor:
 
     def _cookie(self, found: re.Match[bytes]) -> bytes:
         return found[1] + found[2] + self._placeholders.of("cookie", found[3])
+
+    def _protocol(self, found: re.Match[bytes]) -> bytes:
+        return self._placeholders.of("key", found[0]) if is_like_a_credential(found[0]) else found[0]
 
     def _credentials(self, kind: str, found: re.Match[bytes]) -> bytes:
         scheme = found[1] or b""

@@ -7,26 +7,29 @@ from abs_replay.exchange import Exchange, Headers
 
 
 def small_texts(exchange: Exchange) -> Iterator[str]:
-    """Target, host, values of headers and trailers, reason, error."""
+    """Method, target, host, headers and trailers, reason, error."""
     request, response = exchange.request, exchange.response
+    yield request.method
     yield request.target
     yield request.host
     yield exchange.error or ""
-    for _, value in request.headers:
-        yield value
+    for each in request.headers:
+        yield from each
     if response is not None:
         yield response.reason
-        for _, value in response.headers:
-            yield value
-        for _, value in response.trailers:
-            yield value
+        for each in response.headers:
+            yield from each
+        for each in response.trailers:
+            yield from each
 
 
 def with_small_texts(exchange: Exchange, texts: Iterator[str]) -> Exchange:
     """The exchange with other texts, in the order of `small_texts`."""
-    target, host, error = next(texts), next(texts), next(texts)
+    method, target, host, error = next(texts), next(texts), next(texts), next(texts)
     request = exchange.request
-    request = replace(request, target=target, host=host, headers=_headers(request.headers, texts))
+    request = replace(
+        request, method=method, target=target, host=host, headers=_headers(request.headers, texts)
+    )
     response = exchange.response
     if response is not None:
         reason = next(texts)
@@ -36,4 +39,4 @@ def with_small_texts(exchange: Exchange, texts: Iterator[str]) -> Exchange:
 
 
 def _headers(headers: Headers, texts: Iterator[str]) -> Headers:
-    return tuple([(name, next(texts)) for name, _ in headers])
+    return tuple([(next(texts), next(texts)) for _ in headers])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from abs_replay.errors import StoreLocked
+from abs_replay.redact import Redactor
 
 THIS_PROCESS = "another thread of this process"
 LONG_S = 2.0  # whoever reads, `abs ls` for one, is done by then
@@ -65,4 +66,5 @@ def _command(process: int) -> str | None:
     except OSError:
         return None
     line = " ".join("".join(each if each.isprintable() else " " for each in command).split())
+    line = Redactor().text(line)  # before it is cut: half a secret looks like none
     return line if len(line) <= 100 else line[:99] + "…"

@@ -63,6 +63,13 @@ def test_a_mark_with_a_name_and_one_without_are_kept_in_the_store(control: Contr
     assert [mark.name for mark in marks[1:]] == [None] * (len(marks) - 1)
 
 
+def test_what_is_said_of_a_mark_has_no_secret(control: Control) -> None:
+    key = "sk-proj-Abcdefghijklmnop1234567890"
+    _, answer = asked(control, "POST", "mark", b'{"name": "with %s"}' % key.encode())
+    assert isinstance(answer, dict)
+    assert answer["name"] == "with <key:1>"
+
+
 @pytest.mark.parametrize("body", [b"refund", b'"refund"', b'{"name": 3}', b'{"name": "%s"}' % (b"x" * 201)])
 def test_a_mark_that_is_none_is_refused_with_the_shape_that_is_expected(idle: Control, body: bytes) -> None:
     status, answer = asked(idle, "POST", "mark", body)

