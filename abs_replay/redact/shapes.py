@@ -92,6 +92,14 @@ SHAPES = (
         ".uthorization" + _MEMBER + r'(?:[A-Za-z]{1,15} )?([^"\\<>\s]{8,8192})',
         None,
     ),
+    _shape(  # the same as a line of a head, or in a program
+        "auth",
+        "uthoriz",
+        "authoriz|Authoriz",
+        r""".uthorization\\{0,3}["']?\s{0,4}[:=]\s{0,4}\\{0,3}["']?(?:[A-Za-z]{1,15} )?"""
+        r"((?=[\w.~+/=-]{0,512}\d)[\w.~+/=-]{16,8192})",
+        None,
+    ),
     _shape(
         "key",
         "-",

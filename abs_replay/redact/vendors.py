@@ -36,7 +36,7 @@ VENDORS = (
     ("I", "AKI|ASI", r"A[A-Z0-9]{16}"),  # AWS
     ("I", "AI", r"za[\w-]{30,64}"),  # Google
     ("ya29", "ya29", r"\.[\w-]{20,2048}"),  # Google OAuth
-    ("SK", "SK", r"[0-9a-f]{32}(?![A-Za-z0-9])"),  # Twilio
+    ("K", "SK", r"[0-9a-f]{32}(?![A-Za-z0-9])"),  # Twilio
     ("dapi", "dapi", r"(?=[a-z0-9]{0,31}\d)[a-z0-9]{32}(?:-\d)?(?![A-Za-z0-9])"),  # Databricks
     ("pat", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}(?![A-Za-z0-9])"),  # Airtable
 )

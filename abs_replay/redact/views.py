@@ -65,6 +65,7 @@ def _unescaped(data: bytes, escape: re.Pattern[bytes], find: Find) -> Iterator[E
 
 def _decoded(data: bytes, find: Find) -> Iterator[Edit]:
     done = 0
+    empty = set[bytes]()  # short runs in which nothing is: an id stands in every event of a stream
     for start, stop in spans(data, len(_RUN)):
         runs = data[start:stop].translate(_ALPHABET)
         at = runs.find(_RUN)
@@ -73,8 +74,11 @@ def _decoded(data: bytes, find: Find) -> Iterator[Edit]:
                 found = _BASE64.match(data, _beginning(data, start + at, done))
                 assert found is not None  # the run has as many characters of the alphabet
                 done = found.end()
-                if len(found[0]) <= LONGEST:
-                    yield from _decoded_run(found[0], found.start(), find)
+                if len(found[0]) <= LONGEST and found[0] not in empty:
+                    edits = list(_decoded_run(found[0], found.start(), find))
+                    yield from edits
+                    if not edits and len(found[0]) < SHORT:
+                        empty.add(found[0])
             at = runs.find(_RUN, max(at + 1, done - start))
 
 

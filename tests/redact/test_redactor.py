@@ -148,6 +148,8 @@ def test_vendor_tokens_are_found_in_bodies_wherever_they_stand(secret: str, arou
     ("text", "kept"),
     [
         ("Authorization: Bearer abcdefghij0123456789", "Authorization: Bearer <auth:1>"),
+        ("authorization: abcdefghij0123456789, x", "authorization: <auth:1>, x"),
+        ("-H 'Authorization: token abcdefghij0123456789'", "-H 'Authorization: token <auth:1>'"),
         ('{"access_token": "abcdefgh", "n": 1}', '{"access_token": "<key:1>", "n": 1}'),
         (r'"{\"api_key\":\"abcdefgh\"}"', r'"{\"api_key\":\"<key:1>\"}"'),
         ("grant=x&client_secret=abcdefgh", "grant=x&client_secret=<key:1>"),
@@ -177,6 +179,7 @@ def test_what_texts_call_a_secret_is_replaced(text: str, kept: str) -> None:
     [
         "a task-force of risk-averse people who ask-questions-very-politely",
         "OpenAI(api_key=settings.api_key, token=token)",
+        "authorization: required-for-everybody, Authorization: Bearer",
         "the bearer responsibilities and bearer authentication",
         "https://example.com/a:b@c and mail me@example.com, http://localhost:8080/a@b",
         "eyJ is how tokens begin. eyJabcdefghijk.abc",
