@@ -6,6 +6,7 @@ lists: each post is told once, when it was seen first, and a user's posts with t
 are one turn.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -90,6 +91,7 @@ def posted(everything: Iterable[Seen]) -> list[Seen]:
                 _keep(chat, post, one)
                 if post.author and not post.guessed:
                     known[post.author] = post.message.role
+            _before_what_follows([chat[post.post_id] for post in one.decoded.posts])
         else:
             found.append(one)
     for name, chat in chats.items():
@@ -117,6 +119,14 @@ def _keep(chat: dict[str, _Kept], post: Post, one: Seen) -> None:
     shown = Source(one.exchange.id, post.message.at)
     kept.sources.insert(0 if kept.post is post else len(kept.sources), shown)
     kept.others.append(one.exchange)
+
+
+def _before_what_follows(listed: Sequence[_Kept]) -> None:
+    """What stands before a post in a list was there before it, though nobody had looked yet."""
+    latest = math.inf
+    for kept in reversed(listed):
+        kept.time = min(kept.time, math.nextafter(latest, -math.inf))
+        latest = kept.time
 
 
 def _turns(chat: str, posts: Sequence[_Kept]) -> list[Seen]:

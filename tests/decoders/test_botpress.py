@@ -77,6 +77,15 @@ def test_the_users_key_says_who_the_user_is() -> None:
     assert told(seen) == [("assistant", "Welcome"), ("user", "Hi")]
 
 
+def test_an_answer_that_a_later_list_shows_stands_where_the_list_has_it() -> None:
+    whole = [kept("1", "u", "One?", 1), kept("2", "b", "One.", 2), kept("3", "u", "Two?", 3)]
+    first, second = (
+        sent(n, words, at, id=f"s{n}", started_at=at) for n, words, at in (("1", "One?", 1), ("3", "Two?", 3))
+    )
+    seen = (first, second, listed(*whole, id="l", started_at=9.0))
+    assert told(*seen) == [("user", "One?"), ("assistant", "One."), ("user", "Two?")]
+
+
 messages = st.lists(st.tuples(st.booleans(), st.text(min_size=1, max_size=3)), min_size=1, max_size=6)
 
 
