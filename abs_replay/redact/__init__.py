@@ -4,9 +4,9 @@ A secret becomes a placeholder of its class and ordinal, `<auth:1>`; equal ones 
 that a wrong key beside the right one stays a different request. A `Redactor` remembers what it has seen:
 a secret found in a header is replaced wherever else it stands, in that exchange and in later ones.
 
-Found are: credentials in headers (the scheme word stays), values of cookies, key-like query parameters,
-fields of forms (URL-encoded and multipart) and JSON members, passwords in URLs, and what looks like a token
-of a known vendor, in any text, body and WebSocket message, plain, gzip, deflate, br or zstd, in the escapes
+Found are: credentials in headers (the scheme word stays), values of cookies, whatever stands behind a name of
+a secret (`names`), passwords in URLs, and what looks like a token of a known vendor (`vendors`), in any text,
+body and WebSocket message, plain, gzip, deflate, br or zstd, in UTF-16 and UTF-32, in the escapes
 of JSON and URLs, in base64, and in Amazon's event streams. A body is searched joined, so a chunk boundary
 hides nothing; so are the words of a stream's events, where each carries a part of a secret. The result is
 as valid as what came: lengths, checksums, JSON, and chunk ends, which are mapped.

@@ -122,6 +122,10 @@ def in_bodies(s: Secrets) -> Iterator[Case]:
         ("nested", r'{{"arguments": "{{\"client_secret\": \"{}\"}}"}}'),
         ("member", '{{"headers": {{"Authorization": "Bearer {}"}}}}'),
         ("userinfo", '{{"url": "https:\\/\\/me:{}@host\\/"}}'),
+        ("token", '{{"token": "{}"}}'),
+        ("capitals", '{{"OPENAI_API_KEY": "{}"}}'),
+        ("variable", '{{"text": "export SLACK_TOKEN={}"}}'),
+        ("element", '{{"text": "<apiKey>{}</apiKey>"}}'),
         ("curl", '{{"text": "curl -H \'Authorization: Bearer {}\'"}}'),
     ):
         secret = s.word()
@@ -183,6 +187,9 @@ def in_streams(s: Secrets) -> Iterator[Case]:
         "ndjson", (secret,), answer_headers={"content-type": "application/x-ndjson"}, chunks=tuple(lines)
     )
     secret = s.key()
+    lines = [json.dumps({"x": part}).encode() + b"\n" for part in split(f" {secret} ")]
+    yield Case("pieces-of-any-name", (secret,), chunks=tuple(lines))
+    secret = s.key()
     frames = tuple(frame(part) for part in split(f" {secret} "))
     yield Case(
         "frames",
@@ -217,6 +224,9 @@ def compressed(s: Secrets) -> Iterator[Case]:
         secret = s.key()
         sent = pack(json.dumps({"text": f"it is {secret}"}).encode())
         yield Case(f"request-{coding}", (secret,), headers={**JSON, "content-encoding": coding}, body=sent)
+        secret = s.key()
+        if coding != "br":  # which nothing tells without a header
+            yield Case(f"bare-{coding}", (secret,), headers=JSON, body=pack(f"it is {secret}".encode()))
     secret = s.key()
     packer = zlib.compressobj(wbits=31)
     chunks = [packer.compress(each) + packer.flush(zlib.Z_SYNC_FLUSH) for each in chat(f" {secret} ")]
@@ -226,6 +236,13 @@ def compressed(s: Secrets) -> Iterator[Case]:
         answer_headers={**SSE, "content-encoding": "gzip"},
         chunks=(*chunks, packer.flush()),
     )
+
+
+def wide(s: Secrets) -> Iterator[Case]:
+    for charset in ("utf-16", "utf-32"):
+        secret = s.key()
+        kind = {"content-type": f"application/json; charset={charset}"}
+        yield Case(charset, (secret,), headers=kind, body=json.dumps({"say": secret}).encode(charset))
 
 
 def error_pages(s: Secrets) -> Iterator[Case]:
@@ -241,7 +258,7 @@ def error_pages(s: Secrets) -> Iterator[Case]:
 
 def cases(secrets: Secrets) -> tuple[Case, ...]:
     """Every case over HTTP."""
-    makers = (in_headers, in_urls, in_bodies, in_streams, compressed, error_pages)
+    makers = (in_headers, in_urls, in_bodies, in_streams, compressed, wide, error_pages)
     return tuple(case for make in makers for case in make(secrets))
 
 
@@ -249,6 +266,8 @@ def forms(secret: str) -> Iterator[bytes]:
     """How a secret may be written: as it is, in a URL, in JSON, and in base64 whatever stands before it."""
     raw = secret.encode()
     yield from {raw, quote(secret, safe="").encode(), json.dumps(secret)[1:-1].encode()}
+    yield secret.encode("utf-16-le")[:-1]  # which is in the other byte order, too
+    yield secret.encode("utf-32-le")[:-3]
     for before in range(3):
         packed = base64.b64encode(b"x" * before + raw)
         yield packed[(0, 2, 3)[before] : -4]  # without the characters that depend on what is around it
