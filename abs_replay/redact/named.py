@@ -12,6 +12,7 @@ from abs_replay.redact.names import Naming, naming
 from abs_replay.redact.slices import SLICE, spans
 
 LONGEST_NAME = 64
+_LONG = 1024  # bytes of a value in which no other name is sought: many names in one would take seconds
 _SHORTEST = 12  # bytes of a name, a sign and a value
 _LONGEST = 4096 + 2 * LONGEST_NAME
 _OVER = 16  # bytes of the next slice in which a stem may end
@@ -54,9 +55,11 @@ def named(data: bytes) -> Iterator[tuple[int, int]]:
             at = piece.find(stem)
             while 0 <= at < SLICE:
                 end = start + at + len(stem)
+                next_ = end
                 if found := _AFTER.match(data, end):
                     yield from _value(data, end, found)
-                at = piece.find(stem, at + len(stem))
+                    next_ = found.end() if found.end() - end > _LONG else end
+                at = piece.find(stem, next_ - start)
 
 
 def _value(data: bytes, end: int, found: re.Match[bytes]) -> Iterator[tuple[int, int]]:
