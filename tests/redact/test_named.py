@@ -8,6 +8,7 @@ import pytest
 
 from abs_replay.exchange import Body, Channel, Exchange, Headers, Recording, Request, Role
 from abs_replay.redact import Redactor, redact
+from abs_replay.redact.named import named
 from abs_replay.redact.names import Naming, naming
 
 KEY = "sk-proj-Abcdefghijklmnop1234567890"
@@ -149,5 +150,5 @@ def test_a_key_is_found_in_the_name_of_a_header_in_a_method_and_among_protocols(
 
 def test_one_endless_value_of_names_is_looked_through_in_linear_time() -> None:
     began = time.process_time()
-    kept("token=" * 40_000)
+    assert not list(named(b"token=" * 40_000))
     assert time.process_time() - began < 2
