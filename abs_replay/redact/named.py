@@ -41,7 +41,7 @@ _OPEN = re.compile(
 _REST = re.compile(_VALUE + rb"*+")
 _IDENTIFIER = re.compile(rb"[A-Za-z_$]\w*(?:\.[A-Za-z_$]\w*)+|[A-Z_]+|[a-z_]*_[a-z_]*|\$.*")
 _DIGIT, _LETTER = re.compile(rb"\d"), re.compile(rb"[A-Za-z]")
-_MIXED = re.compile(rb"[a-z].*[A-Z]")
+_MIXED = re.compile(rb"[^a-z]*+[a-z][^A-Z]*+[A-Z]")
 _PLAIN = re.compile(rb"[\w+/=.~!@#$%^&*:|-]+")
 
 
@@ -105,7 +105,7 @@ def is_like_a_credential(value: bytes) -> bool:
         return False
     if not _LETTER.search(value):
         return len(value) >= 24
-    return _DIGIT.search(value) is not None or (len(value) >= 24 and _MIXED.search(value) is not None)
+    return _DIGIT.search(value) is not None or (len(value) >= 24 and _MIXED.match(value) is not None)
 
 
 def begun(tail: bytes, least: int) -> Iterator[int]:
