@@ -97,7 +97,7 @@ TALK = (
 def test_both_sides_speak_in_recorded_order_and_the_code_is_the_recorded_one(
     serve: Serve, misses: list[Miss]
 ) -> None:
-    with opened(serve(socket(*TALK, code=4001)), subprotocols=["other", "realtime"]) as client:  # type: ignore[list-item]
+    with opened(serve(socket(*TALK, code=4001)), subprotocols=["other", "realtime"]) as client:
         assert client.subprotocol == "realtime"
         assert json.loads(client.recv()) == {"type": "session.created"}
         with pytest.raises(TimeoutError):
