@@ -91,7 +91,7 @@ def posted(everything: Iterable[Seen]) -> list[Seen]:
                 _keep(chat, post, one)
                 if post.author and not post.guessed:
                     known[post.author] = post.message.role
-            _before_what_follows([chat[post.post_id] for post in one.decoded.posts])
+            _before_what_follows([chat[post.post_id] for post in one.decoded.posts], one)
         else:
             found.append(one)
     for name, chat in chats.items():
@@ -121,8 +121,14 @@ def _keep(chat: dict[str, _Kept], post: Post, one: Seen) -> None:
     kept.others.append(one.exchange)
 
 
-def _before_what_follows(listed: Sequence[_Kept]) -> None:
-    """What stands before a post in a list was there before it, though nobody had looked yet."""
+def _before_what_follows(listed: Sequence[_Kept], one: Seen) -> None:
+    """What stands before a post in a list was there before it, though nobody had looked yet.
+
+    Some lists begin with the newest: the posts that were known before say in which order this one is.
+    """
+    known = [kept.time for kept in listed if kept.seen is not one]
+    if len(known) < 2 or known != sorted(known):
+        return
     latest = math.inf
     for kept in reversed(listed):
         kept.time = min(kept.time, math.nextafter(latest, -math.inf))
