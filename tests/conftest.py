@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import httpcore  # noqa: F401  # loaded first inside a `pytester` run, it would be another one after it
+import httpcore2  # noqa: F401
 import pytest
 from hypothesis import settings
 
