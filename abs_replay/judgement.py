@@ -37,13 +37,46 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """What answers took. `cost` is in US dollars, None where the price of a model is not known."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Usage(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            cost,
+        )
+
+
+NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """A judge's answer, 0 to 1, or the reason why there is none."""
+    """A judge's answer, 0 to 1, or the reason why there is none.
+
+    `judge` names who answered, for people; `fingerprint` all that the answer depends on besides the
+    question: the engine, its model, parameters and prompt. `scores` has one a vote where several were
+    asked for: `score` is then their lower median, so that a majority decides at any threshold and a tie
+    does not pass. `usage` is what this grading spent on it, nothing for one that was `cached`.
+    """
 
     score: float | None
     reason: str
     judge: str
     error: str | None = None
+    fingerprint: str = ""
+    scores: tuple[float, ...] = ()
+    cached: bool = False
+    usage: Usage = NO_USAGE
+    duration_ms: float = 0.0
 
 
 class Judge(Protocol):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from abs_replay.exact_json import Json
-from abs_replay.judgement import Question
+from abs_replay.judgement import NO_USAGE, Question, Usage
 
 
 class Status(StrEnum):
@@ -53,6 +53,18 @@ class Result(StrEnum):
     ERROR = "error"
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a judged verdict rests on: the question's digest, the fingerprint of the judge that answered, the
+    score of each vote, whether the votes were split at the threshold, what the answer took."""
+
+    question: str
+    judge: str = ""
+    scores: tuple[float, ...] = ()
+    unstable: bool = False
+    usage: Usage = NO_USAGE
+
+
 # Not frozen, though nothing changes one: millions are made, and to freeze it takes five times as long.
 @dataclass(slots=True)
 class Verdict:
@@ -72,6 +84,7 @@ class Verdict:
     duration_ms: float = 0.0
     fingerprint: str = ""
     label: str = ""  # the rule in words, for people: `contains "on the way"`
+    judged: Judged | None = None
 
     def labelled(self, label: str, children: tuple["Verdict", ...]) -> "Verdict":
         """The verdict with its label and labelled parts; `replace` would take thrice as long."""
@@ -90,6 +103,7 @@ class Verdict:
             self.duration_ms,
             self.fingerprint,
             label,
+            self.judged,
         )
 
 

@@ -24,7 +24,7 @@ from abs_replay.judgement import Answer, Question, digest_of
 from abs_replay.predicates import Undecided
 from abs_replay.spec.rules import AnyRule, Custom
 from abs_replay.spec.session import Evaluation
-from abs_replay.verdicts import Status, StepStatus, Verdict
+from abs_replay.verdicts import Judged, Status, StepStatus, Verdict
 
 THRESHOLD = 0.5
 NOT_ASKED = {"threshold", "blocking", "when", "reason"}  # what an answer does not depend on
@@ -51,10 +51,10 @@ def judged(evaluation: Evaluation, context: Context) -> Verdict:
         return verdict(
             evaluation, Status.PENDING, "waits for a judge", evidence=seqs, threshold=_threshold(rule)
         )
-    return _answered(evaluation, answer, seqs)
+    return _answered(evaluation, question.digest, answer, seqs)
 
 
-def _answered(evaluation: Evaluation, answer: Answer, seqs: tuple[int, ...]) -> Verdict:
+def _answered(evaluation: Evaluation, digest: str, answer: Answer, seqs: tuple[int, ...]) -> Verdict:
     threshold, score = _threshold(evaluation.rule), answer.score
     status, reason = Status.ERROR, answer.error or answer.reason
     if answer.error is None and score is not None:
@@ -63,7 +63,7 @@ def _answered(evaluation: Evaluation, answer: Answer, seqs: tuple[int, ...]) -> 
             reason = f"scored {score:.4g}, threshold {threshold:g}: {answer.reason}"
         else:
             reason, score = f"the judge gave the score {score:g}, which is not between 0 and 1", None
-    return verdict(
+    found = verdict(
         evaluation,
         status,
         reason,
@@ -72,6 +72,14 @@ def _answered(evaluation: Evaluation, answer: Answer, seqs: tuple[int, ...]) -> 
         threshold=threshold,
         judge=answer.judge or None,
     )
+    found.cached, found.duration_ms = answer.cached, answer.duration_ms
+    found.judged = Judged(digest, answer.fingerprint, answer.scores, _split(answer, threshold), answer.usage)
+    return found
+
+
+def _split(answer: Answer, threshold: float) -> bool:
+    """Whether the votes disagree: another round of them might decide otherwise."""
+    return len({score >= threshold for score in answer.scores}) > 1
 
 
 def _threshold(rule: AnyRule) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from abs_replay.exact_json import Json, dumps
-from abs_replay.spec import rule_checks, rules
+from abs_replay.spec import rule_checks, rule_types, rules
 from abs_replay.spec.places import written
 from abs_replay.spec.session import Condition, Evaluation
 
@@ -55,11 +55,33 @@ def _condition(fields: Mapping[str, Any], values: Mapping[str, Json]) -> Conditi
     return Condition(text, expression, {name: values[name] for name in names})
 
 
+# What decides how an answer becomes a verdict, and whether it is looked for at all; the rest is the question.
+DECIDING = frozenset({"threshold", "blocking", "when", "reason"})
+
+
 def _fingerprint(fields: Mapping[str, Any], when: Condition | None, parts: tuple[Evaluation, ...]) -> str:
-    """sha256 of an evaluation after resolving, whatever the order of its keys."""
+    """Name an evaluation after resolving: `QUESTION.DECISION.VERSION`, whatever the order of its keys.
+
+    The type of a composition is its pass rule, and so of the decision.
+    """
+    deciding = DECIDING | {"type"} if parts else DECIDING
     own = {key: value for key, value in fields.items() if key != "evaluations"}
-    resolved: Json = [own, when.values if when else {}, [part.fingerprint for part in parts]]
-    return hashlib.sha256(dumps(_sorted(resolved)).encode()).hexdigest()
+    of_parts = [part.fingerprint.split(".") for part in parts]
+    question: Json = [
+        {key: value for key, value in own.items() if key not in deciding},
+        [names[0] for names in of_parts],
+    ]
+    decision: Json = [
+        {key: value for key, value in own.items() if key in deciding},
+        when.values if when else {},
+        [names[1] for names in of_parts],
+    ]
+    versions = {rule_types.EVALUATORS_VERSION, *(names[2] for names in of_parts)}
+    return f"{_digest(question)}.{_digest(decision)}.{'+'.join(sorted(versions))}"
+
+
+def _digest(value: Json) -> str:
+    return hashlib.sha256(dumps(_sorted(value)).encode()).hexdigest()[:32]
 
 
 def _sorted(value: Json) -> Json:

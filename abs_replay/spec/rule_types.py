@@ -6,6 +6,9 @@ from typing import Any, Literal, Protocol, get_args
 from abs_replay import plugins
 from abs_replay.spec import rules
 
+# Raise it whenever a built-in evaluator decides otherwise: it is part of every fingerprint.
+EVALUATORS_VERSION = "1"
+
 type Level = Literal["step", "session", "any"]
 
 
