@@ -1,4 +1,4 @@
-"""What other installed packages add, by entry point: evaluators, report formats, decoders and importers.
+"""What other installed packages add, by entry point: evaluators, report formats, decoders, importers, judges.
 
 Looked up only where it is asked for, so that nothing of it is loaded otherwise. What is wrong
 with a package (a built-in name, two of one name, an import that fails) is a `UsageError` in one line.
@@ -19,7 +19,14 @@ EVALUATORS = "abs_replay.evaluators"
 REPORTS = "abs_replay.reports"
 DECODERS = "abs_replay.decoders"
 IMPORTERS = "abs_replay.importers"
-_WORDS = {EVALUATORS: "evaluator", REPORTS: "report format", DECODERS: "decoder", IMPORTERS: "importer"}
+JUDGES = "abs_replay.judges"
+_WORDS = {
+    EVALUATORS: "evaluator",
+    REPORTS: "report format",
+    DECODERS: "decoder",
+    IMPORTERS: "importer",
+    JUDGES: "judge",
+}
 
 
 def names(group: str, built_in: Collection[str]) -> tuple[str, ...]:

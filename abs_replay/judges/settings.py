@@ -1,0 +1,30 @@
+"""What an engine is opened with: flags, environment, configuration and defaults, settled (DESIGN §9)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from abs_replay.errors import UsageError
+from abs_replay.exact_json import Json
+
+TIMEOUT = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """`None` is an engine's own default. `timeout` is in seconds and for one call, `price` in US dollars a
+    million tokens, in and out. `options` are what `adapters:` of the configuration says for this engine
+    besides; `environment` has the services' own variables. Secrets are never shown."""
+
+    model: str | None = None
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    api_key_header: str | None = None
+    timeout: float = TIMEOUT
+    price: tuple[float, float] | None = None
+    options: Mapping[str, Json] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class Unconfigured(UsageError):
+    """An engine lacks what it needs: a key, a project, a package. The message says what to do; it becomes the
+    error of each question that needs the engine, and what needs no judge is graded all the same."""
