@@ -1,9 +1,12 @@
 """The least that could answer: an ASGI application that looks up a canonical JSON's hash in a dictionary.
 
+It sends what was recorded in the recorded pieces.
+
 python -m benchmarks.bare CASSETTE PORT
 """
 
 import hashlib
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -12,6 +15,7 @@ from typing import Any
 import uvicorn
 
 from abs_replay.cassette import loads
+from abs_replay.exchange import Body
 
 
 def digest(body: bytes) -> bytes:
@@ -19,28 +23,35 @@ def digest(body: bytes) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def answers(path: Path) -> dict[bytes, tuple[list[tuple[bytes, bytes]], bytes]]:
+def answers(path: Path) -> dict[bytes, tuple[list[tuple[bytes, bytes]], list[bytes]]]:
     found = {}
     for exchange in loads(path.read_text(encoding="utf-8"), str(path)).exchanges:
         if exchange.response is not None:
             headers = [(name.lower().encode(), value.encode()) for name, value in exchange.response.headers]
-            found[digest(exchange.request.body.data)] = headers, exchange.response.body.data
+            found[digest(exchange.request.body.data)] = headers, pieces(exchange.response.body)
     return found
+
+
+def pieces(body: Body) -> list[bytes]:
+    ends = [0, *(chunk.end for chunk in body.chunks[:-1]), len(body.data)]
+    return [body.data[begin:end] for begin, end in itertools.pairwise(ends)]
 
 
 def application(path: Path) -> Any:
     known = answers(path)
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
-        pieces = []
+        asked = []
         while True:
             message = await receive()
-            pieces.append(message.get("body", b""))
+            asked.append(message.get("body", b""))
             if not message.get("more_body"):
                 break
-        headers, body = known[digest(b"".join(pieces))]
+        headers, said = known[digest(b"".join(asked))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        for piece in said[:-1]:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": said[-1]})
 
     return answer
 
