@@ -1,7 +1,7 @@
 """Streams of `abs replay`: the first byte against a bare ASGI application's, and how well the pace is kept.
 
 Under `--timing none` the first byte comes within 1 ms of the bare one (the same streams, in turn); under
-`--timing recorded` an event is off by less than 2 ms in the median, counted from the first, as clients see it.
+`--timing recorded` an event is off by less than 2 ms in the median, as clients see it, from the first on.
 """
 
 import asyncio
@@ -102,7 +102,7 @@ def run() -> None:
         at = int(len(mine) * share)
         print(f"  {of}: {mine[at]:.2f} and {other[at]:.2f} ms, of {len(mine)} streams")
     print(
-        f"an event is off by {median(off):.2f} ms in the median (target under 2), of {AT_ONCE} streams at once"
+        f"an event is off by {median(off):.2f} ms in the median (target under 2), {AT_ONCE} streams at once"
     )
     print(f"  p99 {off[int(len(off) * 0.99)]:.2f} ms, {len(off)} events")
 
