@@ -6,7 +6,7 @@ answers and evaluates again (DESIGN §2, second idea).
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from abs_replay.exact_json import Json, dumps
@@ -77,6 +77,21 @@ class Answer:
     cached: bool = False
     usage: Usage = NO_USAGE
     duration_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What the judging of one grading took: how many questions were `asked`, answered from `kept` answers,
+    or left `unanswered`; by the name of each judge, what it took."""
+
+    asked: int = 0
+    kept: int = 0
+    unanswered: int = 0
+    models: Mapping[str, Usage] = field(default_factory=dict)
+
+    @property
+    def usage(self) -> Usage:
+        return sum(self.models.values(), NO_USAGE)
 
 
 class Judge(Protocol):

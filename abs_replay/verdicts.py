@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from abs_replay.exact_json import Json
-from abs_replay.judgement import NO_USAGE, Question, Usage
+from abs_replay.judgement import NO_USAGE, Judging, Question, Usage
 
 
 class Status(StrEnum):
@@ -144,6 +144,7 @@ class Run:
     require_match: bool = True  # whether unmatched behaviors counted (R2), and
     strict_user: bool = False  # whether differing words of the user did (A2)
     problem: str | None = None  # why the conversation could not be carried out to its end
+    trace_digest: str = ""  # of what was observed: another one is another conversation under the same id
     # By place (`at`), in `file`; no part of what the run came to.
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
 
@@ -176,6 +177,7 @@ class Report:
     warnings: tuple[Json, ...] = ()
     ungraded_sessions: tuple[str, ...] = ()
     carried: frozenset[tuple[str, str, str]] = frozenset()  # (session, trace, at): equal to last time's
+    judging: Judging | None = None  # where a judge was asked, or would have been
 
     @property
     def result(self) -> Result:
@@ -186,6 +188,21 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class Provenance:
+    """Who graded, with what: the commit that the session files were read at, and whether they differed
+    from it (`dirty`), the version of abs-replay, the command without its secrets, the judges by their
+    names with their fingerprints, and how many votes each question had."""
+
+    who: str | None = None
+    commit: str | None = None
+    dirty: bool | None = None
+    version: str | None = None
+    command: str | None = None
+    judges: Mapping[str, str] = field(default_factory=dict)
+    votes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Grading:
     """One pass over traces, kept. `files` maps each session file to the sha256 of its bytes."""
 
@@ -193,3 +210,4 @@ class Grading:
     made_at: float
     report: Report
     files: dict[str, str] = field(default_factory=dict)
+    provenance: Provenance = Provenance()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from abs_replay.store.answers import KeptAnswer
 from abs_replay.store.holders import LongHold
 from abs_replay.store.marks import Kept, exchanges_in
 from abs_replay.store.merging import Merged
@@ -30,6 +31,7 @@ __all__ = [
     "Found",
     "GradingSummary",
     "Kept",
+    "KeptAnswer",
     "LeftOut",
     "LongHold",
     "Merged",

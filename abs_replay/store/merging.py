@@ -9,10 +9,13 @@ from abs_replay.store.marks import MARK_COLUMNS
 from abs_replay.store.opening import transaction
 from abs_replay.store.rows import EXCHANGE_COLUMNS, RECORDING_COLUMNS
 from abs_replay.store.schema import (
+    ANSWER_COLUMNS,
+    ATTEMPT_COLUMNS,
     BEHAVIOR_COLUMNS,
     DERIVATION_COLUMNS,
     GRADING_COLUMNS,
     NOTE_COLUMNS,
+    QUESTION_COLUMNS,
     RUN_COLUMNS,
     STEP_COLUMNS,
     TRACE_COLUMNS,
@@ -33,6 +36,12 @@ RECORDINGS = {
     "notes": NOTE_COLUMNS,
 }
 GRADINGS = {"runs": RUN_COLUMNS, "behaviors": BEHAVIOR_COLUMNS, "verdicts": VERDICT_COLUMNS}
+# By what tells a row from others: an answer that both stores have is there once.
+ANSWERS = {
+    "questions": (QUESTION_COLUMNS, ("digest",)),
+    "answers": (ANSWER_COLUMNS, ("question", "judge", "sample", "made_at")),
+    "attempts": (ATTEMPT_COLUMNS, ("question", "judge", "sample", "attempt", "at")),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +58,8 @@ def merge(connection: DuckDBPyConnection, other: str) -> Merged:
     with transaction(connection):
         recordings, known = _take(connection, other, "recordings", RECORDING_COLUMNS, "recording", RECORDINGS)
         gradings, judged = _take(connection, other, "gradings", GRADING_COLUMNS, "grading", GRADINGS)
+        for table, (columns, keys) in ANSWERS.items():
+            _add(connection, other, table, columns, keys)
     return Merged(recordings, gradings, known + judged)
 
 
@@ -72,3 +83,13 @@ def _take(
             [fresh],
         )
     return len(fresh), len(ids) - len(fresh)
+
+
+def _add(
+    connection: DuckDBPyConnection, other: str, table: str, columns: dict[str, str], keys: tuple[str, ...]
+) -> None:
+    names, same = ", ".join(f'"{name}"' for name in columns), ", ".join(f'"{key}"' for key in keys)
+    connection.execute(
+        f"INSERT INTO {table} ({names}) SELECT {names} FROM {other}.{table} "
+        f"ANTI JOIN (SELECT {same} FROM {table}) USING ({same}) ORDER BY rowid"
+    )

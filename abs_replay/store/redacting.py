@@ -26,7 +26,10 @@ TEXTS = {
     "runs": ("bindings", "problem", "questions", "lines", "extra_labels"),
     "behaviors": ("target", "content"),
     "verdicts": ("reason", "label"),
-    "gradings": ("warnings",),
+    "gradings": ("warnings", "command"),
+    "questions": ("criteria", "prompt", "evidence"),
+    "answers": ("reason", "error", "details"),
+    "attempts": ("sent", "reply", "problem"),
 }
 ROWS = 1000  # of texts that are changed at once
 

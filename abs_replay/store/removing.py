@@ -18,15 +18,33 @@ OF_GRADINGS = ("verdicts", "behaviors", "runs")
 def remove(connection: DuckDBPyConnection, recordings: Sequence[str], gradings: Sequence[str]) -> None:
     """Remove these, all or nothing; their room in the file is used again.
 
-    Gradings outlive the traces that they judged: a verdict has its evidence in words.
+    Gradings outlive the traces that they judged: a verdict has its evidence in words. With the last grading
+    that rests on an answer, the answer goes, and its question.
     """
     with transaction(connection):
+        _remove_answers(connection, list(gradings))
         for tables, column, whole, ids in (
             (OF_RECORDINGS, "recording", "recordings", list(recordings)),
             (OF_GRADINGS, "grading", "gradings", list(gradings)),
         ):
             for table, key in (*((table, column) for table in tables), (whole, "id")):
                 connection.execute(f"DELETE FROM {table} WHERE list_contains(?::VARCHAR[], {key})", [ids])
+
+
+_UNUSED = """
+    SELECT question FROM (
+        SELECT question FROM verdicts WHERE list_contains(?::VARCHAR[], grading) AND question IS NOT NULL
+        UNION SELECT question FROM answers WHERE list_contains(?::VARCHAR[], grading)
+    ) ANTI JOIN (
+        SELECT question FROM verdicts WHERE NOT list_contains(?::VARCHAR[], grading) AND question IS NOT NULL
+    ) USING (question)
+"""
+
+
+def _remove_answers(connection: DuckDBPyConnection, gradings: list[str]) -> None:
+    unused = [question for (question,) in connection.execute(_UNUSED, [gradings] * 3).fetchall()]
+    for table, column in (("answers", "question"), ("attempts", "question"), ("questions", "digest")):
+        connection.execute(f"DELETE FROM {table} WHERE list_contains(?::VARCHAR[], {column})", [unused])
 
 
 def gradings_of(connection: DuckDBPyConnection, recordings: Sequence[str]) -> list[str]:

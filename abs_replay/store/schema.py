@@ -65,7 +65,7 @@ _FIRST_DERIVATIONS = {
 }
 _LATER_DERIVATIONS = {"left_out": "VARCHAR"}  # exchange, protocol and reason of each; null: not known
 DERIVATION_COLUMNS = _FIRST_DERIVATIONS | _LATER_DERIVATIONS
-GRADING_COLUMNS = {
+_FIRST_GRADINGS = {
     "id": "VARCHAR",
     "made_at": "DOUBLE",
     "result": "VARCHAR",
@@ -74,6 +74,17 @@ GRADING_COLUMNS = {
     "warnings": "VARCHAR",
     "ungraded_sessions": "VARCHAR",
 }
+_LATER_GRADINGS = {
+    "judging": "VARCHAR",  # how many questions were asked, and what each judge took; null: none had to be
+    "who": "VARCHAR",
+    "git_commit": "VARCHAR",
+    "git_dirty": "BOOLEAN",
+    "version": "VARCHAR",
+    "command": "VARCHAR",
+    "judges": "VARCHAR",
+    "votes": "INTEGER",
+}
+GRADING_COLUMNS = _FIRST_GRADINGS | _LATER_GRADINGS
 _FIRST_RUNS = {
     "grading": "VARCHAR",
     "run": "INTEGER",
@@ -92,7 +103,8 @@ _FIRST_RUNS = {
     "lines": "VARCHAR",
 }
 _LATER_RUNS = {"problem": "VARCHAR"}
-RUN_COLUMNS = _FIRST_RUNS | _LATER_RUNS
+_LAST_RUNS = {"trace_digest": "VARCHAR"}
+RUN_COLUMNS = _FIRST_RUNS | _LATER_RUNS | _LAST_RUNS
 BEHAVIOR_COLUMNS = {
     "grading": "VARCHAR",
     "run": "INTEGER",
@@ -108,7 +120,7 @@ BEHAVIOR_COLUMNS = {
     "differs": "BOOLEAN",
     "near": "VARCHAR",
 }
-VERDICT_COLUMNS = {
+_FIRST_VERDICTS = {
     "grading": "VARCHAR",
     "run": "INTEGER",
     "behavior": "INTEGER",  # NULL: an evaluation of the session
@@ -131,6 +143,58 @@ VERDICT_COLUMNS = {
     "label": "VARCHAR",
     "carried": "BOOLEAN",
 }
+_LATER_VERDICTS = {
+    "question": "VARCHAR",  # null: no judge decides it, or none was asked; and so for those that follow
+    "judge_fingerprint": "VARCHAR",
+    "scores": "DOUBLE[]",
+    "unstable": "BOOLEAN",
+    "calls": "INTEGER",
+    "input_tokens": "BIGINT",
+    "output_tokens": "BIGINT",
+    "cost": "DOUBLE",
+}
+VERDICT_COLUMNS = _FIRST_VERDICTS | _LATER_VERDICTS
+QUESTION_COLUMNS = {
+    "digest": "VARCHAR",
+    "type": "VARCHAR",
+    "criteria": "VARCHAR",
+    "adapter": "VARCHAR",
+    "prompt": "VARCHAR",
+    "evidence": "VARCHAR",
+    "asked_at": "DOUBLE",
+}
+ANSWER_COLUMNS = {
+    "question": "VARCHAR",
+    "judge": "VARCHAR",  # the fingerprint
+    "sample": "INTEGER",
+    "score": "DOUBLE",
+    "reason": "VARCHAR",
+    "error": "VARCHAR",
+    "settled": "BOOLEAN",
+    "details": "VARCHAR",
+    "shown": "VARCHAR",  # the judge's name for people
+    "made_at": "DOUBLE",
+    "grading": "VARCHAR",
+}
+ATTEMPT_COLUMNS = {
+    "question": "VARCHAR",
+    "judge": "VARCHAR",
+    "sample": "INTEGER",
+    "attempt": "INTEGER",
+    "outcome": "VARCHAR",
+    "sent": "VARCHAR",
+    "reply": "VARCHAR",
+    "problem": "VARCHAR",
+    "model": "VARCHAR",
+    "finish_reason": "VARCHAR",
+    "calls": "INTEGER",
+    "input_tokens": "BIGINT",
+    "output_tokens": "BIGINT",
+    "cost": "DOUBLE",
+    "duration_ms": "DOUBLE",
+    "at": "DOUBLE",
+    "grading": "VARCHAR",
+}
 
 
 def _table(name: str, columns: Mapping[str, str], compression: Mapping[str, str] | None = None) -> str:
@@ -148,10 +212,10 @@ FIRST = (
     _table("derivations", _FIRST_DERIVATIONS),
     _table("traces", _FIRST_TRACES),
     _table("steps", _FIRST_STEPS),
-    _table("gradings", GRADING_COLUMNS),
+    _table("gradings", _FIRST_GRADINGS),
     _table("runs", _FIRST_RUNS),
     _table("behaviors", BEHAVIOR_COLUMNS),
-    _table("verdicts", VERDICT_COLUMNS),
+    _table("verdicts", _FIRST_VERDICTS),
 )
 
 
@@ -169,3 +233,11 @@ WEBSOCKETS = (
 )
 BRANCHES = (*_added("steps", _LATER_STEPS), *_added("traces", _LATER_TRACES))
 LIVING = (_table("marks", MARK_COLUMNS), _table("notes", NOTE_COLUMNS))
+ANSWERS = (
+    _table("questions", QUESTION_COLUMNS),
+    _table("answers", ANSWER_COLUMNS),
+    _table("attempts", ATTEMPT_COLUMNS),
+    *_added("verdicts", _LATER_VERDICTS),
+    *_added("runs", _LAST_RUNS),
+    *_added("gradings", _LATER_GRADINGS),
+)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Exchange, Recording
+from abs_replay.judgement import Question
 from abs_replay.store import (
+    answers,
     gradings,
     opening,
     reading,
@@ -200,6 +202,23 @@ class Store(Upkeep):
             return gradings.grading(
                 connection, known[resolve(ref, [(id_, None) for id_ in known], "grading", self.path)]
             )
+
+    def keep_answers(
+        self,
+        questions: Iterable[Question],
+        found: Sequence[answers.KeptAnswer],
+        patience: float | None = None,
+    ) -> None:
+        """Keep what judges said to these questions, in one transaction."""
+        with self._writing(patience, tidy=False) as connection:
+            answers.keep(connection, questions, found)
+
+    def answers(
+        self, questions: Sequence[str], judges: Sequence[str]
+    ) -> dict[answers.Key, answers.KeptAnswer]:
+        """What these judges, by their fingerprints, have said to these questions, by their digests."""
+        with self._reading() as connection:
+            return answers.answers(connection, questions, judges)
 
     def find(self, ref: str, kind: str | None = None) -> Found:
         """What an id or its beginning names, of one kind or of any; then `last` is a recording."""

@@ -10,9 +10,20 @@ from hypothesis import strategies as st
 
 from abs_replay import exact_json
 from abs_replay.errors import StoreError
-from abs_replay.judgement import AskedAt, Question
+from abs_replay.judgement import AskedAt, Judging, Question, Usage
 from abs_replay.store import GradingSummary, Store
-from abs_replay.verdicts import BehaviorResult, Grading, Report, Result, Run, Status, StepStatus, Verdict
+from abs_replay.verdicts import (
+    BehaviorResult,
+    Grading,
+    Judged,
+    Provenance,
+    Report,
+    Result,
+    Run,
+    Status,
+    StepStatus,
+    Verdict,
+)
 
 CONTENT = exact_json.loads('{"total": 1.10, "list": [1, null], "half": "\\ud83d"}')
 PART = Verdict("behaviors[0].evaluations[0].evaluations[0]", "contains", Status.FAILED, "not in it", 0.0)
@@ -31,6 +42,7 @@ VERDICT = Verdict(
     duration_ms=0.25,
     fingerprint="f1",
     label="any of two",
+    judged=Judged("d1", "f2", (0.1, 0.9, 0.1), True, Usage(3, 900, 40, 0.0125)),
 )
 BEHAVIOR = BehaviorResult(
     at="behaviors[0]",
@@ -66,6 +78,7 @@ RUN = Run(
     strict_user=True,
     problem="the agent was gone",
     lines={"behaviors[0]": 4},
+    trace_digest="cd" * 16,
 )
 REPORT = Report(
     runs=(RUN, replace(RUN, trace="t-2", result=Result.PASSED)),
@@ -73,8 +86,10 @@ REPORT = Report(
     warnings=({"file": "a.yaml", "line": 3},),
     ungraded_sessions=("Other",),
     carried=frozenset({("Refund — approved", "t-1", "behaviors[0].evaluations[0]")}),
+    judging=Judging(3, 4, 1, {"openai gpt": Usage(3, 900, 40, 0.0125), "aws": Usage(1, 2, 3, None)}),
 )
-GRADING = Grading("g-1", 12.5, REPORT, {"refund.abs.yaml": "ab" * 32})
+MADE_BY = Provenance("ann", "12ab", True, "0.1", "abs grade refund.abs.yaml", {"openai gpt": "f2"}, 3)
+GRADING = Grading("g-1", 12.5, REPORT, {"refund.abs.yaml": "ab" * 32}, MADE_BY)
 
 
 @pytest.fixture
@@ -82,7 +97,9 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store.duckdb")
 
 
-@pytest.mark.parametrize("value", [VERDICT, BEHAVIOR, RUN, REPORT, GRADING, QUESTION])
+@pytest.mark.parametrize(
+    "value", [VERDICT, BEHAVIOR, RUN, REPORT, GRADING, QUESTION, MADE_BY, REPORT.judging]
+)
 def test_the_example_fills_every_field(value: Verdict) -> None:
     assert [each.name for each in fields(value) if getattr(value, each.name) == each.default] == []
 

@@ -16,6 +16,7 @@ from abs_replay.store.migrations import CURRENT, MIGRATIONS
 from abs_replay.store.rows import exchange_row
 from abs_replay.store.writing import insert
 from abs_replay.trace import Branch, Step, Trace
+from abs_replay.verdicts import Grading, Judged, Report, Result, Run, Status, Verdict
 
 
 def test_versions_count_up_from_one() -> None:
@@ -195,3 +196,37 @@ def test_a_store_from_before_websockets_keeps_its_exchanges_and_takes_messages(t
     store.append("r", [new])
 
     assert store.exchanges("r") == (old, new)
+
+
+def test_a_store_from_before_answers_keeps_its_gradings_and_takes_judged_ones(tmp_path: Path) -> None:
+    path = tmp_path / "store.duckdb"
+    made_by(path, 6)
+    with duckdb.connect(path) as connection:
+        connection.execute("INSERT INTO gradings VALUES ('g-1', 1, 'passed', '{}', 'g-1', '[]', '[]')")
+        connection.execute(
+            "INSERT INTO runs (grading, run, session, trace, result, bindings, extra, extra_labels, "
+            "questions, require_match, strict_user, lines) "
+            "VALUES ('g-1', 0, 's', 't', 'passed', '{}', [], '[]', '[]', true, false, '{}')"
+        )
+        connection.execute(
+            "INSERT INTO verdicts VALUES ('g-1', 0, NULL, 0, NULL, 't', 's', 'evaluations[0]', 'contains', "
+            "'f', 'passed', 1, NULL, false, 'yes', [1], 0.5, NULL, false, 'contains', false)"
+        )
+    store = Store(path, say=lambda _: None)
+    verdict = Verdict(
+        *("evaluations[0]", "contains", Status.PASSED, "yes", 1.0),
+        evidence=(1,),
+        duration_ms=0.5,
+        fingerprint="f",
+        label="contains",
+    )
+    run = Run("s", None, "t", Result.PASSED, (), (verdict,))
+    old = Grading("g-1", 1.0, Report((run,), "g-1"))
+
+    assert store.grading("g-1") == old
+    judged = replace(verdict, judged=Judged("d", "f", (1.0,)))
+    new = replace(
+        old, id="g-2", report=Report((replace(run, chain_evaluations=(judged,), trace_digest="t"),))
+    )
+    store.save_grading(new)
+    assert store.grading("g-2") == new

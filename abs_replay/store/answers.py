@@ -1,0 +1,118 @@
+"""Answers of judges, each with its question and every attempt at it: kept as they come, never overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from abs_replay.exact_json import Json
+from abs_replay.judgement import Question
+from abs_replay.store.opening import transaction
+from abs_replay.store.rows import Row
+from abs_replay.store.schema import ATTEMPT_COLUMNS
+from abs_replay.store.texts import json_or_null, json_text, json_value, plain
+from abs_replay.store.writing import insert
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """What a judge said to a question, or why it said nothing.
+
+    `judge` is its fingerprint, `shown` its name for people, `sample` which of several votes it was.
+    `attempts` have the names and values of the columns of `attempts`, in the order in which they were made;
+    they are not read back. One that is not `settled` is no answer, and asked again.
+    """
+
+    question: str
+    judge: str
+    sample: int
+    score: float | None
+    reason: str
+    error: str | None = None
+    settled: bool = True
+    details: Mapping[str, Json] | None = None
+    shown: str = ""
+    made_at: float = 0.0
+    grading: str | None = None
+    attempts: tuple[Mapping[str, Any], ...] = ()
+
+
+type Key = tuple[str, str, int]  # question, judge, sample
+
+
+def keep(
+    connection: DuckDBPyConnection, questions: Iterable[Question], answers: Sequence[KeptAnswer]
+) -> None:
+    """Add answers with their attempts, and those of the questions that are not there yet."""
+    asked = {question.digest: question for question in questions}
+    first = {answer.question: answer.made_at for answer in reversed(answers)}
+    with transaction(connection):
+        query = "SELECT digest FROM questions WHERE list_contains(?::VARCHAR[], digest)"
+        known = {digest for (digest,) in connection.execute(query, [list(asked)]).fetchall()}
+        new = [asked[digest] for digest in asked.keys() - known]
+        insert(connection, "questions", [_question_row(one, first.get(one.digest)) for one in new])
+        insert(connection, "answers", [_answer_row(answer) for answer in answers])
+        insert(connection, "attempts", [row for answer in answers for row in _attempt_rows(answer)])
+
+
+def answers(
+    connection: DuckDBPyConnection, questions: Sequence[str], judges: Sequence[str]
+) -> dict[Key, KeptAnswer]:
+    """What these judges said to these questions, the newest where there are several; settled ones alone."""
+    query = """
+        SELECT question, judge, sample, score, reason, error, settled, details, shown, made_at, grading
+        FROM answers SEMI JOIN (SELECT unnest(?::VARCHAR[]) AS question) USING (question)
+        WHERE settled AND list_contains(?::VARCHAR[], judge) ORDER BY answers.rowid
+    """
+    found = connection.execute(query, [list(questions), list(judges)]).fetchall()
+    return {(row[0], row[1], row[2]): _answer(*row) for row in found}
+
+
+def _question_row(question: Question, asked_at: float | None) -> Row:
+    return (
+        question.digest,
+        question.type,
+        plain(question.criteria),
+        question.adapter,
+        plain(question.prompt),
+        json_text(question.evidence),
+        asked_at,
+    )
+
+
+def _answer_row(answer: KeptAnswer) -> Row:
+    return (
+        answer.question,
+        answer.judge,
+        answer.sample,
+        answer.score,
+        plain(answer.reason),
+        plain(answer.error),
+        answer.settled,
+        json_or_null(answer.details),
+        plain(answer.shown),
+        answer.made_at,
+        answer.grading,
+    )
+
+
+def _attempt_rows(answer: KeptAnswer) -> list[Row]:
+    own = {"question": answer.question, "judge": answer.judge, "sample": answer.sample}
+    return [
+        tuple(
+            plain(value) if isinstance(value, str) else value
+            for value in map(
+                {**attempt, **own, "attempt": number, "grading": answer.grading}.get, ATTEMPT_COLUMNS
+            )
+        )
+        for number, attempt in enumerate(answer.attempts)
+    ]
+
+
+def _answer(*row: Any) -> KeptAnswer:
+    question, judge, sample, score, reason, error, settled, details, *rest = row
+    return KeptAnswer(question, judge, sample, score, reason, error, settled, json_value(details), *rest)
