@@ -65,7 +65,7 @@ def command(older_than: str | None, dry_run: bool, store: Path | None, format_: 
 
 def _old(summaries: "Sequence[RecordingSummary]", older_than: str | None) -> "list[RecordingSummary]":
     """Those that ended before; one that was killed, and noted no end, counts from its beginning."""
-    from abs_replay.cli.grade import since
+    from abs_replay.cli.since import since
 
     if older_than is None:
         return []

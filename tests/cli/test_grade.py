@@ -14,7 +14,7 @@ import pytest
 
 from abs_replay.cli import cli
 from abs_replay.cli.failure import run
-from abs_replay.cli.grade import since
+from abs_replay.cli.since import since
 from abs_replay.errors import UsageError
 from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role, Upstream
 from abs_replay.store import Store

@@ -1,0 +1,53 @@
+"""The traces that `abs grade` judges: of files, or those of the store that its flags choose."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from abs_replay.cli.grade_options import Options, store_of
+from abs_replay.cli.since import since
+from abs_replay.errors import UsageError
+
+if TYPE_CHECKING:
+    from abs_replay.grading import Selection
+    from abs_replay.spec.loader import Documents
+    from abs_replay.trace import Trace
+
+
+def selected(options: Options, documents: "Documents") -> "Selection":
+    """Which session judges which of the traces that were asked for: those of files, or of the store."""
+    from abs_replay.grading import select_given, select_stored
+
+    select = select_given if options.traces else select_stored
+    traces = _read_files(options) if options.traces else _read_store(options)
+    return select(_chosen(traces, options.trace), documents.sessions, options.session_for)
+
+
+def _read_files(options: Options) -> Sequence["Trace"]:
+    from abs_replay.importers import trace_file
+
+    return [trace for path in options.traces for trace in trace_file.read(path)]
+
+
+def _read_store(options: Options) -> Sequence["Trace"]:
+    from abs_replay.cli.conversations import conversation_key
+    from abs_replay.derivation import traces_of
+
+    traces = traces_of(store_of(options), options.recording, by=conversation_key())
+    if options.since is None:
+        return traces
+    begin = since(options.since, datetime.now().astimezone())
+    return [trace for trace in traces if trace.started_at is not None and trace.started_at >= begin]
+
+
+def _chosen(traces: Sequence["Trace"], ref: str | None) -> Sequence["Trace"]:
+    """The traces that `--trace` asks for: the one of that id, else the one whose id begins so."""
+    if ref is None:
+        return traces
+    found = [trace for trace in traces if trace.id == ref]
+    found = found or [trace for trace in traces if trace.id.startswith(ref)]
+    if len({trace.id for trace in found}) == 1:
+        return found
+    ids = ", ".join(trace.id for trace in (found or traces)[:5]) or "none"
+    what = "could be several" if found else "is none of the traces"
+    raise UsageError(f"--trace {ref!r} {what} ({ids}): name one of them")
