@@ -6,8 +6,9 @@ from pathlib import Path
 
 from abs_replay.errors import Problem, SpecError, UsageError
 from abs_replay.exact_json import Json
-from abs_replay.spec import ignoring, redaction
+from abs_replay.spec import ignoring, judging, redaction
 from abs_replay.spec.ignoring import Matching
+from abs_replay.spec.judging import Judging
 from abs_replay.spec.places import Document, nearest
 from abs_replay.spec.redaction import Redaction
 from abs_replay.spec.yaml_nodes import read
@@ -21,7 +22,8 @@ PLACES = ("header", "cookie", "body")  # where a conversation's id may stand
 class Configuration:
     """What a configuration says; `settings` are all its keys as written.
 
-    `aliases` maps the name that sessions use to the names that the wire shows (SEMANTICS A4).
+    `aliases` maps the name that sessions use to the names that the wire shows (SEMANTICS A4). `adapters` are
+    the names that it gives to judges of its own.
     `conversation` says where exchanges bear the id of their conversation: `header` and `cookie` a name,
     `body` a path (`chat.id`).
     """
@@ -32,6 +34,7 @@ class Configuration:
     conversation: Mapping[str, str] = field(default_factory=dict)
     redact: Redaction = field(default_factory=Redaction)
     match: Matching = field(default_factory=Matching)
+    judging: Judging = field(default_factory=Judging)
     settings: Mapping[str, Json] = field(default_factory=dict)
 
 
@@ -77,6 +80,7 @@ def _problems(document: Document) -> list[Problem]:
     problems += _conversation_problems(document, value.get("conversation", {}))
     problems += redaction.problems(document, value.get("redact", {}))
     problems += ignoring.problems(document, value.get("match", {}))
+    problems += judging.problems(document, value.get("judge", {}), value.get("adapters", {}))
     aliases = value.get("aliases", {})
     if not isinstance(aliases, Mapping):
         return [*problems, document.problem(("aliases",), "must be a mapping of a name to its other names")]
@@ -101,16 +105,17 @@ def _conversation_problems(document: Document, value: Json) -> list[Problem]:
 
 def _configuration(file: Path, value: Json) -> Configuration:
     assert isinstance(value, Mapping)  # checked
-    aliases, adapters = value.get("aliases", {}), value.get("adapters")
+    aliases, adapters = value.get("aliases", {}), value.get("adapters", {})
     conversation = value.get("conversation", {})
     assert isinstance(aliases, Mapping)
     assert isinstance(conversation, Mapping)
     return Configuration(
         file,
         {name: tuple(map(str, others)) for name, others in aliases.items() if isinstance(others, list)},
-        tuple(adapters) if isinstance(adapters, Mapping) else (),
+        judging.own_names(adapters),
         {key: str(where) for key, where in conversation.items()},
         redaction.redaction(value.get("redact", {})),
         ignoring.matching(value.get("match", {})),
+        judging.judging(value.get("judge", {}), adapters),
         value,
     )

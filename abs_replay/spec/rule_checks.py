@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from abs_replay import plugins
 from abs_replay.exact_json import Json, Number
-from abs_replay.spec import references, rules, schema_checks
+from abs_replay.spec import judging, references, rules, schema_checks
 from abs_replay.spec.places import Path, meant, nearest
 from abs_replay.spec.rule_types import BUILT_IN, RuleTypes, by_type
 from abs_replay.trace import ACTIONS, ACTORS, COMMUNICATION, EXECUTION
@@ -29,7 +29,7 @@ SESSION = RuleTypes(by_type(rules.SESSION_RULES, rules.ANY_LEVEL), "session")
 TYPES = RuleTypes(BUILT_IN, "any")
 COMPOSITIONS = tuple(by_type(rules.ANY_LEVEL))
 SCORING = (rules.Judged, rules.TextMetric, rules.Custom, rules.Composition)  # those with a threshold (R6)
-ADAPTERS = ("builtin", "azure", "aws", "google", "aievaluator")
+ADAPTERS = judging.ENGINES
 SELECTORS = ("match", "after")
 _DIGITS = 18  # 1e999999999 would take the memory of a whole number that long
 # Patterns are tried with references standing for these: the author's own part must compile with one.
@@ -135,8 +135,9 @@ def _meanings(
     if issubclass(model, rules.TextMetric):
         yield from _choices(fields, pending)
     adapter = fields.get("adapter")
-    if isinstance(adapter, str) and adapter not in adapters and not pending(adapter):
-        yield ("adapter",), f"no adapter is called `{adapter}`; known: {', '.join(sorted(adapters))}"
+    if isinstance(adapter, str) and not pending(adapter) and not judging.is_known(adapter, adapters):
+        own = sorted({*adapters} - {*ADAPTERS})
+        yield ("adapter",), judging.unknown(adapter, own)
     yield from _when_problems(fields.get("when"))
 
 

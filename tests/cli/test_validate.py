@@ -71,7 +71,7 @@ def test_a_path_that_leads_to_nothing_is_one_line(capsys: pytest.CaptureFixture[
 def test_aliases_and_adapters_of_the_configuration_count(capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.abs.yaml").write_text(GOOD + "evaluations: [{ type: custom, id: x, adapter: ours }]\n")
     assert run(cli, ["validate", "a.abs.yaml"]) == 2
-    Path("abs.config.yaml").write_text("adapters: { ours: {} }\n")
+    Path("abs.config.yaml").write_text("adapters: { ours: { adapter: aws } }\n")
     assert run(cli, ["validate", "a.abs.yaml"]) == 0
     Path("abs.config.yaml").write_text("adapter: {}\n")
     assert run(cli, ["validate", "a.abs.yaml"]) == 2

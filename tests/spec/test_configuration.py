@@ -19,7 +19,7 @@ def test_the_nearest_file_upward_is_read(tmp_path: Path) -> None:
     inner.mkdir(parents=True)
     (tmp_path / NAME).write_text("aliases: { Outer: [x] }\n")
     (tmp_path / "a" / NAME).write_text(
-        "aliases: { Inner: [y, z] }\nadapters: { ours: {} }\nagent: { url: u }\n"
+        "aliases: { Inner: [y, z] }\nadapters: { ours: {adapter: aws} }\nagent: { url: u }\n"
     )
     found = find(inner)
     assert (found.file, found.aliases) == (tmp_path / "a" / NAME, {"Inner": ("y", "z")})
