@@ -102,6 +102,8 @@ def _headers(exchange: Exchange, response: Response, ending: Ending) -> list[tup
     for name, value in response.headers:
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
             continue
+        if name.lower() == "transfer-encoding" and value.lower() != "chunked":
+            continue  # struck out by a recorder; a client would not know how to read this (RFC 9112 §6.1)
         if name.lower() == "content-length":
             # The body may have been edited by hand, or made longer by an id that follows the request.
             if response.status in _BODILESS or not value.isdigit():
