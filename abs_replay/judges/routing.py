@@ -9,18 +9,39 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from abs_replay.exact_json import Json
-from abs_replay.judgement import Question
-from abs_replay.judges.engine import Engine
+from abs_replay.judgement import NO_USAGE, Question, Usage
+from abs_replay.judges.engine import Engine, Sample
 from abs_replay.judges.settings import Unconfigured
 
 BUILT_IN = "builtin"
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why no engine answers a question: the error of its verdict, in one line."""
+class Absent:
+    """In place of an engine that can not be opened: it refuses every question, and says what to do."""
 
-    message: str
+    name: str
+    why: str
+
+    @property
+    def shown(self) -> str:
+        return self.name
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{self.name} absent"
+
+    def refuses(self, question: Question) -> str | None:
+        return self.why
+
+    def estimate(self, question: Question) -> Usage:
+        return NO_USAGE
+
+    async def sample(self, question: Question, number: int) -> Sample:
+        return Sample(None, "", self.why)
+
+    async def close(self) -> None:
+        pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,37 +87,32 @@ class Routes:
         self, choices: Choices, open_: Callable[[str], Engine], known: Callable[[str], bool]
     ) -> None:
         self._choices, self._open, self._known = choices, open_, known
-        self._opened: dict[str, Engine | Refusal] = {}
+        self._opened: dict[str, Engine] = {}
 
-    def engine_for(self, question: Question) -> Engine | Refusal:
-        """Give the engine that answers, or why none does.
+    def engine_for(self, question: Question) -> Engine:
+        """Give the engine that answers. If it refuses the question, no other one does.
 
-        Raises `UsageError` for an engine that can not be loaded: call it for all questions before the first
-        is asked.
+        Raises `UsageError` for an engine that can not be loaded.
         """
         name, asked_for = chosen(question, self._choices, self._known)
         engine = self._engine(name)
-        if isinstance(engine, Refusal):
+        if asked_for or name == BUILT_IN or isinstance(engine, Absent) or engine.refuses(question) is None:
             return engine
-        refused = engine.refuses(question)
-        if refused is not None and not asked_for and name != BUILT_IN:
-            engine = self._engine(BUILT_IN)
-            refused = None if isinstance(engine, Refusal) else engine.refuses(question)
-        return engine if refused is None else Refusal(refused)
+        return self._engine(BUILT_IN)
 
     @property
     def engines(self) -> tuple[Engine, ...]:
         """Those that were opened so far."""
-        return tuple(engine for engine in self._opened.values() if not isinstance(engine, Refusal))
+        return tuple(self._opened.values())
 
     async def close(self) -> None:
         for engine in self.engines:
             await engine.close()
 
-    def _engine(self, name: str) -> Engine | Refusal:
+    def _engine(self, name: str) -> Engine:
         if name not in self._opened:
             try:
                 self._opened[name] = self._open(name)
             except Unconfigured as lacking:
-                self._opened[name] = Refusal(str(lacking))
+                self._opened[name] = Absent(name, str(lacking))
         return self._opened[name]
