@@ -120,4 +120,5 @@ _SAID = ("sent", "reply", "problem")
 
 def _columns(attempt: Attempt) -> dict[str, Any]:
     fields = asdict(attempt)
-    return fields | fields.pop("usage")
+    used: dict[str, Any] = fields.pop("usage")
+    return fields | used

@@ -108,8 +108,7 @@ class Panel:
     def ask(self, questions: Sequence[Question]) -> Mapping[str, Answer]:
         """Answer every question, or say why not; raises `UsageError` where `max_cost` can not be kept to."""
         round_ = self._prepared(questions)
-        jobs = [job for job in self._jobs(questions, round_) if job]
-        if jobs:
+        if jobs := list(self._jobs(questions, round_)):
             self._runner = self._runner or asyncio.Runner()
             self._runner.run(self._work(jobs, round_))
         self._count(questions, round_)

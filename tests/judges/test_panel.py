@@ -64,6 +64,10 @@ def sample(score: float | None, error: str | None = None, settled: bool = True, 
     return Sample(score, reason, error, settled, (attempt,))
 
 
+def always(engine: Counting) -> Callable[[Question], Counting]:
+    return lambda _: engine
+
+
 def questions(count: int, type_: str = "llm_judge") -> list[Question]:
     return [Question(f"d{n}", "evaluations[0]", type_, f"Kind {n}?", {"steps": []}) for n in range(count)]
 
@@ -98,7 +102,7 @@ def test_another_fingerprint_or_no_cache_asks_anew_and_keeps_both(store: Store) 
         (Counting(fingerprint="f2"), Terms()),
         (Counting(), Terms(use_kept=False)),
     ):
-        with Panel(lambda _, engine=engine: engine, terms, store) as panel:
+        with Panel(always(engine), terms, store) as panel:
             panel.ask(questions(1))
         assert len(engine.asked) == 1
     assert rows(store, "SELECT judge FROM answers") == [("f1",), ("f2",), ("f1",)]
@@ -138,7 +142,7 @@ def test_an_error_that_settles_something_is_an_answer_and_another_is_asked_again
     told = {"d0": sample(None, "can not be told"), "d1": sample(None, "timed out", settled=False)}
     engines = [Counting(lambda question, _: told[question.digest]) for _ in range(2)]
     for engine in engines:
-        with Panel(lambda _, engine=engine: engine, store=store) as panel:
+        with Panel(always(engine), store=store) as panel:
             found = panel.ask(questions(2))
         assert [found[digest].error for digest in told] == ["can not be told", "timed out"]
     assert engines[1].asked == [("d1", 0)]
