@@ -5,10 +5,12 @@ from pathlib import Path
 
 from abs_replay.store.answers import KeptAnswer
 from abs_replay.store.holders import LongHold
+from abs_replay.store.labels import Label
 from abs_replay.store.marks import Kept, exchanges_in
 from abs_replay.store.merging import Merged
 from abs_replay.store.notes import Note, annotated
 from abs_replay.store.parquet import steps_as_parquet
+from abs_replay.store.querying import Table
 from abs_replay.store.spool import Spool
 from abs_replay.store.store import Store
 from abs_replay.store.summaries import (
@@ -32,6 +34,7 @@ __all__ = [
     "GradingSummary",
     "Kept",
     "KeptAnswer",
+    "Label",
     "LeftOut",
     "LongHold",
     "Merged",
@@ -39,6 +42,7 @@ __all__ = [
     "RecordingSummary",
     "Spool",
     "Store",
+    "Table",
     "Unfinished",
     "Whole",
     "Writer",

@@ -32,8 +32,8 @@ class Held:
         self.begun_again: dict[str, int] = {}
 
     @contextmanager
-    def _reading(self) -> Iterator[DuckDBPyConnection]:
-        with opening.reading(self.path, self._patience, self._say) as connection:
+    def _reading(self, settings: opening.Settings = opening.SETTINGS) -> Iterator[DuckDBPyConnection]:
+        with opening.reading(self.path, self._patience, self._say, settings) as connection:
             rows = [*self._spool.rows(), *left_open(self.path)]
             reading.show_spooled(connection, rows, self._spool.marks())
             yield connection

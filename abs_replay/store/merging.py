@@ -14,6 +14,7 @@ from abs_replay.store.schema import (
     BEHAVIOR_COLUMNS,
     DERIVATION_COLUMNS,
     GRADING_COLUMNS,
+    LABEL_COLUMNS,
     NOTE_COLUMNS,
     QUESTION_COLUMNS,
     RUN_COLUMNS,
@@ -40,6 +41,7 @@ GRADINGS = {"runs": RUN_COLUMNS, "behaviors": BEHAVIOR_COLUMNS, "verdicts": VERD
 ANSWERS = {
     "questions": (QUESTION_COLUMNS, ("digest",)),
     "answers": (ANSWER_COLUMNS, ("question", "judge", "sample", "made_at")),
+    "labels": (LABEL_COLUMNS, ("id",)),
     "attempts": (ATTEMPT_COLUMNS, ("question", "judge", "sample", "attempt", "at")),
 }
 

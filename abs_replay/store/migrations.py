@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from abs_replay.errors import StoreError
-from abs_replay.store.schema import ANSWERS, BRANCHES, BROKEN_OFF, FIRST, LEFT_OUT, LIVING, WEBSOCKETS
+from abs_replay.store.schema import (
+    ANSWERS,
+    BRANCHES,
+    BROKEN_OFF,
+    FIRST,
+    LABELS,
+    LEFT_OUT,
+    LIVING,
+    WEBSOCKETS,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -29,6 +38,7 @@ MIGRATIONS = (
     Migration(5, "marks and notes", LIVING),
     Migration(6, "what is in no trace", LEFT_OUT),
     Migration(7, "questions, answers, and where gradings come from", ANSWERS),
+    Migration(8, "what people said of evaluations", LABELS),
 )
 CURRENT = MIGRATIONS[-1].version
 

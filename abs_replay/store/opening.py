@@ -32,7 +32,8 @@ RETRY = 0.02  # seconds between two tries for the lock
 LOG_LIMIT = 8 << 20
 
 # Nothing is fetched from anywhere, and no commit waits for a checkpoint: that is for the close.
-SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+type Settings = dict[str, str | bool | int | float | list[str]]
+SETTINGS: Settings = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "checkpoint_threshold": "1GB",
@@ -49,7 +50,10 @@ def say_on_stderr(message: str) -> None:
 
 @contextmanager
 def reading(
-    path: Path, patience: float, say: Callable[[str], None] = say_on_stderr
+    path: Path,
+    patience: float,
+    say: Callable[[str], None] = say_on_stderr,
+    settings: Settings = SETTINGS,
 ) -> Iterator[DuckDBPyConnection]:
     """The store, to read from; raises `StoreError` where there is none, `StoreLocked` after `patience` s."""
     with _explaining(path):
@@ -57,12 +61,12 @@ def reading(
             raise StoreError(
                 f"no store at {path}: record one with `abs record`, or name one with --store or ABS_STORE"
             )
-        connection = _connect(path, True, patience)
+        connection = _connect(path, True, patience, settings)
         if _version(connection, path) < migrations.CURRENT:
             connection.close()
             with writing(path, patience, say=say):
                 pass
-            connection = _connect(path, True, patience)
+            connection = _connect(path, True, patience, settings)
         with connection:
             yield connection
 
@@ -204,14 +208,16 @@ def _create(path: Path) -> None:
             aside.unlink(missing_ok=True)
 
 
-def _connect(path: Path, read_only: bool, patience: float) -> DuckDBPyConnection:
+def _connect(
+    path: Path, read_only: bool, patience: float, settings: Settings = SETTINGS
+) -> DuckDBPyConnection:
     import duckdb
 
     name = _utf8(path)
 
     def opened() -> DuckDBPyConnection | None:
         before = file_at(path)
-        connection = duckdb.connect(name, read_only=read_only, config=SETTINGS)
+        connection = duckdb.connect(name, read_only=read_only, config=settings)
         if before in (None, file_at(path)):
             return connection
         connection.close()  # another file took its place meanwhile: nobody will look into this one

@@ -29,6 +29,7 @@ TEXTS = {
     "gradings": ("warnings", "command"),
     "questions": ("criteria", "prompt", "evidence"),
     "answers": ("reason", "error", "details"),
+    "labels": ("note",),
     "attempts": ("sent", "reply", "problem"),
 }
 ROWS = 1000  # of texts that are changed at once

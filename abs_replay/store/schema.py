@@ -195,6 +195,19 @@ ATTEMPT_COLUMNS = {
     "at": "DOUBLE",
     "grading": "VARCHAR",
 }
+LABEL_COLUMNS = {
+    "id": "VARCHAR",
+    "made_at": "DOUBLE",
+    "who": "VARCHAR",
+    "session": "VARCHAR",
+    "trace": "VARCHAR",
+    "at": "VARCHAR",
+    "verdict": "VARCHAR",  # pass, fail or unsure
+    "note": "VARCHAR",
+    "question": "VARCHAR",  # null: no judge was asked what the label is about
+    "fingerprint": "VARCHAR",
+    "grading": "VARCHAR",  # whose verdict was looked at
+}
 
 
 def _table(name: str, columns: Mapping[str, str], compression: Mapping[str, str] | None = None) -> str:
@@ -241,3 +254,4 @@ ANSWERS = (
     *_added("runs", _LAST_RUNS),
     *_added("gradings", _LATER_GRADINGS),
 )
+LABELS = (_table("labels", LABEL_COLUMNS),)

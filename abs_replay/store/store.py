@@ -17,7 +17,9 @@ from abs_replay.store import (
     traces,
     writing,
 )
+from abs_replay.store.labels import Labelling
 from abs_replay.store.marks import Kept
+from abs_replay.store.querying import Querying
 from abs_replay.store.references import KINDS, is_place, resolve
 from abs_replay.store.rows import digest_of, exchange_row
 from abs_replay.store.summaries import (
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-class Store(Upkeep):
+class Store(Upkeep, Labelling, Querying):
     """One DuckDB file. `patience` is how many seconds a call waits while another process holds it.
 
     Every method raises `StoreError` in one line, `StoreLocked` when its patience ran out; a

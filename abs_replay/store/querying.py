@@ -1,0 +1,155 @@
+"""Questions in SQL over the documented views, shut in: nothing but the store can be reached or changed.
+
+The store is opened read-only. That alone would not do, since `COPY .. TO` writes files and a view that
+somebody put into the store can read them: so external access is off before the first statement, no
+extension can be loaded, no Python variable is taken for a table, the configuration is locked, and only one
+SELECT (or EXPLAIN) is run, within bounds of memory and time.
+https://duckdb.org/docs/stable/operations_manual/securing_duckdb/overview
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+
+from abs_replay.errors import UsageError
+from abs_replay.store import opening, views
+from abs_replay.store.held import Held
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+SHUT_IN: opening.Settings = opening.SETTINGS | {
+    "enable_external_access": "false",
+    "allow_community_extensions": "false",
+    "allow_persistent_secrets": "false",
+    "python_enable_replacements": "false",
+    "memory_limit": "1GB",
+    "temp_directory": "",  # what does not fit into memory is not put on the disk either
+    "TimeZone": "UTC",
+}
+TIME_LIMIT_S = 60.0
+MOST_ROWS = 1_000_000  # of one answer
+_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An answer: the columns, as (name, DuckDB's type), and the rows."""
+
+    columns: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+class Querying(Held):
+    """What a store can be asked in SQL."""
+
+    def ask(self, sql: str, limit_s: float = TIME_LIMIT_S) -> Table:
+        """Run one SELECT over the documented views. Raises `UsageError` in one line, `StoreError`."""
+        with self._reading(SHUT_IN) as connection:
+            _shut(connection)
+            return run(connection, sql, limit_s)
+
+    def traces_where(self, condition: str, limit_s: float = TIME_LIMIT_S) -> dict[tuple[str, str], bool]:
+        """Every trace as (recording, id), and whether a condition over the view `traces` holds of it.
+
+        Raises `UsageError` in one line.
+        """
+        with self._reading(SHUT_IN) as connection:
+            _shut(connection)
+            return fitting(connection, condition, limit_s)
+
+
+def _shut(connection: DuckDBPyConnection) -> None:
+    """Make the views, and let nothing be set from here on."""
+    views.create(connection)
+    connection.execute("SET lock_configuration = true")
+
+
+def fitting(connection: DuckDBPyConnection, condition: str, limit_s: float) -> dict[tuple[str, str], bool]:
+    """The traces with whether the condition, which has to be one expression, holds of each."""
+    import duckdb
+
+    with _explaining(limit_s):
+        duckdb.SQLExpression(f"(\n{condition}\n)")
+    # The line break ends a comment that the condition may end in.
+    found = run(connection, f"SELECT recording, id, (\n{condition}\n)::BOOLEAN FROM traces", limit_s)
+    return {(recording, id_): holds is True for recording, id_, holds in found.rows}
+
+
+def run(connection: DuckDBPyConnection, sql: str, limit_s: float) -> Table:
+    """Run one SELECT; raises `UsageError` in one line."""
+    with _explaining(limit_s), _timed(connection, limit_s):
+        statement = _only_statement(connection, sql)
+        connection.execute(statement)
+        columns = tuple((name, str(kind)) for name, kind, *_ in connection.description or ())
+        return Table(columns, tuple(_rows(connection)))
+
+
+def _rows(connection: DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    count = 0
+    while rows := connection.fetchmany(_AT_ONCE):
+        count += len(rows)
+        if count > MOST_ROWS:
+            raise UsageError(f"the answer has more than {MOST_ROWS:,} rows: narrow it, or add LIMIT")
+        yield from rows
+
+
+def _only_statement(connection: DuckDBPyConnection, sql: str) -> Any:
+    import duckdb
+
+    # What DuckDB's Python does not know a name for, it can not run either; the error says so.
+    statements: Sequence[Any] = connection.extract_statements(sql)
+    if len(statements) != 1:
+        many = f"{len(statements)} statements" if statements else "no statement"
+        raise UsageError(f"{many} where there has to be one: ask one SELECT")
+    (statement,) = statements
+    if statement.type not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
+        word = re.sub(r"^StatementType\.", "", str(statement.type))
+        raise UsageError(f"a statement of type {word}: the store is only read, ask one SELECT")
+    return statement
+
+
+@contextmanager
+def _timed(connection: DuckDBPyConnection, limit_s: float) -> Iterator[None]:
+    timer = Timer(limit_s, connection.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextmanager
+def _explaining(limit_s: float) -> Iterator[None]:
+    """Say in one line what DuckDB says of a query, which is the user's."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.InterruptException:
+        raise UsageError(
+            f"it took longer than {limit_s:g} s: narrow the query, or raise --time-limit"
+        ) from None
+    except duckdb.OutOfMemoryException:
+        raise UsageError(f"it took more than {SHUT_IN['memory_limit']} of memory: narrow the query") from None
+    except duckdb.Error as error:
+        raise UsageError(one_line(str(error))) from None
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # what DuckDB makes of Ctrl-C
+            raise KeyboardInterrupt from None
+        raise
+
+
+def one_line(message: str) -> str:
+    """DuckDB's words in one line, with the line of the query where it has several."""
+    head, _, place = message.partition("\nLINE ")
+    said = " ".join(line.strip() for line in head.splitlines() if line.strip())
+    said = re.sub(r"^\w+(?: \w+)? Error: ", "", said) or "DuckDB says nothing more"
+    number = place.partition(":")[0]
+    return f"{said} (line {number})" if number.isdecimal() and number != "1" else said
