@@ -33,13 +33,13 @@ def command(before: str, after: str, store: Path | None, format_: str, fail_on: 
     A and B are gradings in the store (an id, its beginning, last, last~1) or saved reports.
     """
     from abs_replay.comparison import compare
-    from abs_replay.reports import PAPER, Screen, flips
+    from abs_replay.reports import PAPER, Screen, flips, flips_json
     from abs_replay.reports.cells import encodable
     from abs_replay.reports.json_report import write
 
     compared = compare(find_grading(before, store), find_grading(after, store))
     screen = Screen.of(sys.stdout) or PAPER
-    text = write(flips.as_json(compared)) if format_ == "json" else flips.render(compared, screen)
+    text = write(flips_json.as_json(compared)) if format_ == "json" else flips.render(compared, screen)
     click.echo(encodable(text, sys.stdout.encoding), nl=False)
     failing = {"regression": compared.regressions, "any": compared.all_flips}
     return 1 if fail_on and failing[fail_on] else 0

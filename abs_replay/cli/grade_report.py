@@ -73,9 +73,9 @@ def put_out_with(text: str, warnings: Sequence[Json], options: Options) -> None:
 def _written(report: "Report", comparison: "Comparison | None", format_: str, screen: Screen | None) -> str:
     if comparison is None:
         return render(format_, report, screen)
-    from abs_replay.reports import flips, json_report, markdown
+    from abs_replay.reports import flips, flips_json, json_report, markdown
 
     if format_ == "json":
-        return json_report.write(json_report.as_json(report) | {"comparison": flips.as_json(comparison)})
+        return json_report.write(json_report.as_json(report) | {"comparison": flips_json.as_json(comparison)})
     shown, flipped = render(format_, report, screen), flips.render(comparison, screen or PAPER)
     return markdown.with_fence(shown, flipped) if format_ == "markdown" else f"{shown}\n{flipped}"

@@ -4,78 +4,61 @@ A verdict is carried over where fingerprint, status and score are the same; that
 deterministic rule was computed anew all the same.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
+from abs_replay.comparison.causes import Cause
+from abs_replay.comparison.flips import (
+    Direction,
+    Flip,
+    Incomparable,
+    direction,
+    flipped,
+    why_incomparable,
+)
 from abs_replay.comparison.pairing import (
     KEYS,
     MATCH_KEYS,
     Check,
+    Pairs,
     evaluations_of,
     matches_of,
     paired,
     paired_runs,
 )
 from abs_replay.comparison.results import not_passed
-from abs_replay.comparison.statistics import Rate, Tally
-from abs_replay.verdicts import Grading, Run, Status, Verdict
+from abs_replay.comparison.scenarios import Value, sampled, scenario_of
+from abs_replay.comparison.statistics import Sample
+from abs_replay.comparison.tallies import Rate, Tally, tallied
+from abs_replay.verdicts import Grading, Result, Run, Status, Verdict
 
-
-class Direction(StrEnum):
-    """Which way a check went. Neither is, for instance, failed to error, or passed to skipped."""
-
-    REGRESSION = "regression"
-    IMPROVEMENT = "improvement"
-    CHANGE = "change"
-
-
-class Cause(StrEnum):
-    """Why a verdict flipped, as far as two gradings can tell."""
-
-    RULE = "the rule was edited"
-    JUDGE = "another judge answered"
-    ANSWER = "the same judge answered otherwise"
-    STEPS = "it looked at other steps"
-    OTHER = "same rule, same steps: the trace, or what the rule depends on, changed"
-
-
-@dataclass(frozen=True, slots=True)
-class Flip:
-    """One check that came out otherwise; the place is the later one."""
-
-    before: Check
-    after: Check
-
-    @property
-    def direction(self) -> Direction:
-        return direction(self.before.status, self.after.status)
-
-    @property
-    def cause(self) -> Cause | None:
-        return _cause(self.before, self.after)
+__all__ = ["Cause", "Comparison", "Direction", "Flip", "carried", "carried_over", "compare", "direction"]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What two gradings have in common and what not. `same` counts evaluations whose status did
-    not change, `carried` those of them that are carried over. `matches` are flips of behaviors'
-    match checks, `results` those of whole runs. `anew` are the evaluations that came out the same
-    and are not carried over, `renamed` the sessions by their names before and after."""
+    """What two gradings have in common and what not.
+
+    Every pair of evaluations is in one of three: `flips` (decided both times, and otherwise),
+    `incomparable` (not decided on one side, or there on one side only), and the `same` ones, which are
+    counted; `carried` are those of them that are carried over, `anew` the others. `matches` are flips of
+    behaviors' match checks, `results` those of whole runs; `renamed` are sessions by their names before and
+    after. `sessions` has how runs went that are in both: 1 better, -1 worse, what passed and is not decided
+    any more among the worse.
+    """
 
     before: str
     after: str
     flips: tuple[Flip, ...]
     matches: tuple[Flip, ...]
     results: tuple[Flip, ...]
+    incomparable: tuple[Incomparable, ...]
     same: int
     carried: int
-    only_before: tuple[Check, ...]
-    only_after: tuple[Check, ...]
     tallies: tuple[Tally, ...]
     rate_before: Rate
     rate_after: Rate
+    sessions: Sample
     anew: tuple[Flip, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
 
@@ -87,40 +70,75 @@ class Comparison:
     def regressions(self) -> tuple[Flip, ...]:
         return tuple(flip for flip in self.all_flips if flip.direction is Direction.REGRESSION)
 
+    @property
+    def only_before(self) -> tuple[Check, ...]:
+        return tuple(pair.before for pair in self.incomparable if pair.before and not pair.after)
+
+    @property
+    def only_after(self) -> tuple[Check, ...]:
+        return tuple(pair.after for pair in self.incomparable if pair.after and not pair.before)
+
+    @property
+    def undecided(self) -> tuple[Incomparable, ...]:
+        """Those that both gradings have, and one did not decide."""
+        return tuple(pair for pair in self.incomparable if pair.before and pair.after)
+
 
 def compare(before: Grading, after: Grading) -> Comparison:
     """Compare two gradings, in time linear in their verdicts."""
     runs = paired_runs(before.report.runs, after.report.runs)
-    evaluations = [
-        pair for old, new in runs for pair in paired(evaluations_of(old), evaluations_of(new), KEYS)
-    ]
-    matches = [
-        pair
-        for old, new in runs
-        if old and new
-        for pair in paired(matches_of(old), matches_of(new), MATCH_KEYS)
-    ]
-    both = [(old, new) for old, new in evaluations if old and new]
-    flips = _flips(both)
-    names = ((old.session, new.session) for old, new in runs if old and new)
+    both = [(old, new) for old, new in runs if old and new]
+    evaluations = list(_evaluations(runs))
+    traces = {(run.session, run.trace) for pair in both for run in pair}
+    decided, incomparable = _sorted_out(evaluations, traces)
+    same = [Flip(old, new) for old, new in decided if old.status is new.status]
+    anew = tuple(pair for pair in same if not _carried(pair.before, pair.after))
+    names = dict.fromkeys((old.session, new.session) for old, new in both if old.session != new.session)
+    scenarios = {id(new): scenario_of(new) for _, new in both}
     return Comparison(
         before=before.id,
         after=after.id,
-        flips=flips,
-        matches=_flips((old, new) for old, new in matches if old and new),
-        results=_flips((_result(old), _result(new)) for old, new in runs if old and new),
-        same=len(both) - len(flips),
-        carried=sum(_carried(old, new) for old, new in both),
-        only_before=tuple(old for old, new in evaluations if old and not new),
-        only_after=tuple(new for old, new in evaluations if new and not old),
-        tallies=_tallies(both),
+        flips=flipped(decided),
+        matches=flipped(_matches(both)),
+        results=flipped((_result(old), _result(new)) for old, new in both if old.result is not new.result),
+        incomparable=incomparable,
+        same=len(same),
+        carried=len(same) - len(anew),
+        tallies=tallied((old, new, scenarios[id(new.run)]) for old, new in evaluations if old and new),
         rate_before=_rate(before.report.runs),
         rate_after=_rate(after.report.runs),
-        anew=tuple(
-            Flip(old, new) for old, new in both if old.status is new.status and not _carried(old, new)
-        ),
-        renamed=tuple(dict.fromkeys((old, new) for old, new in names if old != new)),
+        sessions=sampled(_went(both)),
+        anew=anew,
+        renamed=tuple(names),
     )
+
+
+def _evaluations(runs: Pairs[Run]) -> Iterator[tuple[Check | None, Check | None]]:
+    for old, new in runs:
+        yield from paired(evaluations_of(old), evaluations_of(new), KEYS)
+
+
+def _matches(both: Sequence[tuple[Run, Run]]) -> Iterator[tuple[Check, Check]]:
+    for old, new in both:
+        for one, other in paired(matches_of(old), matches_of(new), MATCH_KEYS):
+            if one and other:
+                yield one, other
+
+
+def _sorted_out(
+    pairs: Pairs[Check], traces: set[tuple[str, str]]
+) -> tuple[list[tuple[Check, Check]], tuple[Incomparable, ...]]:
+    """Tell pairs that can be compared from those that can not; `traces` are in both gradings."""
+    decided, incomparable = [], []
+    for old, new in pairs:
+        one = new or old
+        in_both = one is not None and (one.session, one.trace) in traces
+        why = why_incomparable(old, new, in_both)
+        if why is not None:
+            incomparable.append(Incomparable(old, new, why))
+        elif old and new:
+            decided.append((old, new))
+    return decided, tuple(incomparable)
 
 
 def _carried(old: Check, new: Check) -> bool:
@@ -140,50 +158,19 @@ def carried_over(before: Verdict, after: Verdict) -> bool:
     return same_rule and (before.status, before.score) == (after.status, after.score)
 
 
-def direction(before: Status, after: Status) -> Direction:
-    """Which way a check went; skipped is neither better nor worse."""
-    if before is Status.PASSED and after is not Status.SKIPPED:
-        return Direction.REGRESSION
-    if after is Status.PASSED and before is not Status.SKIPPED:
-        return Direction.IMPROVEMENT
-    return Direction.CHANGE
-
-
 def _result(run: Run) -> Check:
-    return Check(run.session, run.trace, "", "session", Status(run.result.value), not_passed(run))
+    return Check(run, "", "session", Status(run.result.value), not_passed(run))
 
 
-def _flips(pairs: Iterable[tuple[Check, Check]]) -> tuple[Flip, ...]:
-    return tuple(Flip(old, new) for old, new in pairs if old.status is not new.status)
-
-
-def _cause(before: Check, after: Check) -> Cause | None:
-    if before.verdict is None or after.verdict is None:
-        return None
-    if before.fingerprint != after.fingerprint:
-        return Cause.RULE if before.fingerprint and after.fingerprint else None
-    if before.judge and after.judge and before.judge != after.judge:
-        return Cause.JUDGE
-    if (before.step, before.verdict.evidence) != (after.step, after.verdict.evidence):
-        return Cause.STEPS
-    return Cause.ANSWER if after.judge else Cause.OTHER
-
-
-def _tallies(pairs: Iterable[tuple[Check, Check]]) -> tuple[Tally, ...]:
-    counts: dict[tuple[str, str, str], Counter[Direction | None]] = defaultdict(Counter)
-    shown: dict[tuple[str, str, str], tuple[str, bool]] = {}
-    for old, new in pairs:
-        key = new.session, new.at, new.type
-        label, judged = shown.get(key, ("", False))
-        shown[key] = new.label or label, judged or bool(old.judge or new.judge)
-        if {old.status, new.status} <= {Status.PASSED, Status.FAILED}:
-            counts[key][direction(old.status, new.status) if old.status is not new.status else None] += 1
-    return tuple(
-        Tally(*key, *shown[key], count.total(), count[Direction.REGRESSION], count[Direction.IMPROVEMENT])
-        for key, count in counts.items()
-    )
+def _went(both: Sequence[tuple[Run, Run]]) -> Iterator[Value]:
+    """How runs went. An undecided one that did not pass before says nothing."""
+    for old, new in both:
+        undecided = Result.ERROR in (old.result, new.result)
+        if not undecided or old.passed:
+            yield Value(scenario_of(new), new.trace, new.passed - old.passed)
 
 
 def _rate(runs: Sequence[Run]) -> Rate:
-    counts = Counter(run.result.value for run in runs)
-    return Rate(counts["passed"], counts["passed"] + counts["failed"], len(runs))
+    decided = [run for run in runs if run.result is not Result.ERROR]
+    sample = sampled(Value(scenario_of(run), run.trace, run.passed) for run in decided)
+    return Rate(sum(run.passed for run in decided), len(decided), len(runs), sample)

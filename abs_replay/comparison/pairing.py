@@ -17,8 +17,7 @@ from abs_replay.verdicts import MATCH, BehaviorResult, Run, Status, Verdict
 class Check:
     """One verdict in its run. A behavior's match has type `match` and no verdict."""
 
-    session: str
-    trace: str
+    run: Run
     at: str
     type: str
     status: Status
@@ -29,12 +28,31 @@ class Check:
     step: int | None = None
 
     @property
+    def session(self) -> str:
+        return self.run.session
+
+    @property
+    def trace(self) -> str:
+        return self.run.trace
+
+    @property
     def fingerprint(self) -> str:
         return self.verdict.fingerprint if self.verdict else ""
 
     @property
-    def judge(self) -> str | None:
-        return self.verdict.judge if self.verdict else None
+    def question(self) -> str:
+        """What its fingerprint says of its question alone; nothing in gradings of before."""
+        question, decision, _ = self.fingerprint.partition(".")
+        return question if decision else ""
+
+    @property
+    def judged(self) -> bool:
+        """Whether a judge had a say, be it in a part."""
+        return self.verdict is not None and _judged(self.verdict)
+
+
+def _judged(verdict: Verdict) -> bool:
+    return verdict.judge is not None or any(map(_judged, verdict.children))
 
 
 type Pairs[T] = list[tuple[T | None, T | None]]
@@ -86,13 +104,15 @@ def paired[T](before: Sequence[T], after: Sequence[T], keys: Sequence[Callable[[
     return pairs + [(before[place], None) for place in left]
 
 
-def _behavior(step: BehaviorResult) -> Hashable:
+def behavior_key(step: BehaviorResult) -> Hashable:
+    """What tells a behavior from others, wherever it stands."""
     return step.actor, step.action, step.target, step.id, exact_json.dumps(step.content)
 
 
 KEYS: Sequence[Callable[[Check], Hashable]] = (
     lambda check: (check.at, check.behavior, check.type, check.fingerprint),
     lambda check: (check.behavior, check.fingerprint) if check.fingerprint else None,
+    lambda check: (check.behavior, check.question) if check.question else None,
     lambda check: (check.at, check.behavior, check.type),
     lambda check: (check.behavior, check.type),
     lambda check: (check.at, check.type),
@@ -109,27 +129,28 @@ def evaluations_of(run: Run | None) -> list[Check]:
     if run is None:
         return []
     of_steps = [
-        _check(run, verdict, _behavior(step), step.step) for step in run.steps for verdict in step.evaluations
+        _check(run, verdict, behavior_key(step), step.step)
+        for step in run.steps
+        for verdict in step.evaluations
     ]
     return of_steps + [_check(run, verdict, None, None) for verdict in run.chain_evaluations]
 
 
 def _check(run: Run, verdict: Verdict, behavior: Hashable, step: int | None) -> Check:
     what = verdict.at, verdict.type, verdict.status, verdict.reason, verdict.label
-    return Check(run.session, run.trace, *what, verdict, behavior, step)
+    return Check(run, *what, verdict, behavior, step)
 
 
 def matches_of(run: Run) -> list[Check]:
     return [
         Check(
-            run.session,
-            run.trace,
+            run,
             step.at,
             "match",
             Status.FAILED if run.fails(step) else MATCH[step.status],
             step.near or (f"step {step.step}" if step.step is not None else step.status.value),
             " ".join(part for part in (step.actor, step.action, step.target) if part),
-            behavior=_behavior(step),
+            behavior=behavior_key(step),
             step=step.step,
         )
         for step in run.steps

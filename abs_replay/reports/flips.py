@@ -1,28 +1,36 @@
-"""What flipped between two gradings, for people and as JSON."""
+"""What flipped between two gradings, for people: rule by rule, with reasons and causes."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from abs_replay.comparison import Cause, Comparison, Direction, Flip
+from abs_replay.comparison import Comparison, Flip
 from abs_replay.comparison.pairing import Check
-from abs_replay.comparison.statistics import Rate, Tally
-from abs_replay.exact_json import Json
+from abs_replay.comparison.statistics import Interval
+from abs_replay.comparison.tallies import Rate, Tally
 from abs_replay.reports import PAPER, Screen
 from abs_replay.reports.cells import cut, escaped, painted, wrapped
 from abs_replay.reports.labels import quoted
 from abs_replay.reports.table import EVALUATIONS
+from abs_replay.reports.totals import plural
 
 MOST_OF_A_RULE = 20  # flips of one rule that are shown; JSON has them all
 MOST_LINES = 4  # of one reason
+UNSTABLE = "Unstable: a judge's votes were split, or it answered the same question otherwise"
 
 type Place = tuple[str, str, str]
 
 
 def render(comparison: Comparison, screen: Screen = PAPER) -> str:
     """Write what flipped, rule by rule, with the reasons before and after."""
-    tallies = {(tally.session, tally.at, tally.type): tally for tally in comparison.tallies}
+    tallies = {tally.place: tally for tally in comparison.tallies}
     lines = list(_headline(comparison))
-    for place, flips in _grouped(comparison.all_flips).items():
+    unstable = [flip for flip in comparison.flips if flip.unstable]
+    stable = [flip for flip in comparison.all_flips if not flip.unstable]
+    for place, flips in grouped(stable).items():
+        lines += ["", *_rule(place, flips, tallies.get(place), screen)]
+    if unstable:
+        lines += ["", UNSTABLE]
+    for place, flips in grouped(unstable).items():
         lines += ["", *_rule(place, flips, tallies.get(place), screen)]
     lines += ["", *_closing(comparison, screen)]
     return "\n".join(lines) + "\n"
@@ -33,7 +41,8 @@ def _headline(comparison: Comparison) -> Iterator[str]:
     none = "no evaluation" if comparison.all_flips else "nothing"
     flipped = f"{len(comparison.flips) or none} flipped"
     same = f"{comparison.same} the same{_carried(comparison)}"
-    yield escaped(f"{comparison.before} → {comparison.after}: {flipped}, {same}")
+    undecided = f", {len(comparison.undecided)} not comparable" if comparison.undecided else ""
+    yield escaped(f"{comparison.before} → {comparison.after}: {flipped}, {same}{undecided}")
 
 
 def _carried(comparison: Comparison) -> str:
@@ -43,7 +52,8 @@ def _carried(comparison: Comparison) -> str:
     return " (carried over)" if not anew else f" ({comparison.carried} carried over, {anew} decided anew)"
 
 
-def _grouped(flips: Iterable[Flip]) -> dict[Place, list[Flip]]:
+def grouped(flips: Iterable[Flip]) -> dict[Place, list[Flip]]:
+    """Put the flips of one rule together."""
     groups: defaultdict[Place, list[Flip]] = defaultdict(list)
     for flip in flips:
         groups[flip.after.session, flip.after.at, flip.after.type].append(flip)
@@ -51,26 +61,34 @@ def _grouped(flips: Iterable[Flip]) -> dict[Place, list[Flip]]:
 
 
 def _rule(place: Place, flips: list[Flip], tally: Tally | None, screen: Screen) -> Iterator[str]:
-    session, at, kind = place
-    label = flips[0].after.label or kind
-    what = {"session": "the whole session", "match": f"match of {label}"}.get(kind, label)
-    heading = " · ".join(part for part in (session, at, what) if part)
-    yield cut(escaped(heading), screen.width)
+    session, at, _ = place
+    what = named(flips[0].after)
+    yield cut(escaped(" · ".join(part for part in (session, at, what) if part)), screen.width)
     for flip in flips[:MOST_OF_A_RULE]:
         yield from _flip(flip, screen)
     if len(flips) > MOST_OF_A_RULE:
         yield f"  .. and {len(flips) - MOST_OF_A_RULE} more: --format json lists them"
     if tally and tally.judged:
-        yield f"  {_tested(tally)}"
+        yield f"  {tested(tally)}"
+
+
+def named(check: Check) -> str:
+    """What a check is called: by its rule's words, where it has one."""
+    label = check.label or check.type
+    return {"session": "the whole session", "match": f"match of {label}"}.get(check.type, label)
 
 
 def _flip(flip: Flip, screen: Screen) -> Iterator[str]:
     went = f"{_status(flip.before, screen)} → {_status(flip.after, screen)}"
-    cause = f" · {flip.cause}" if flip.cause else ""
-    yield f"  {escaped(flip.after.trace)}: {went}{cause}"
+    yield f"  {escaped(flip.after.trace)}: {went}{caused(flip)}"
     for name, reason in (("before", flip.before.reason), ("after", flip.after.reason)):
         if reason:
             yield from _reason(f"{name}:", reason, screen.width)
+
+
+def caused(flip: Flip) -> str:
+    """Why it flipped, all that can have made it."""
+    return f" · {'; '.join(flip.causes)}" if flip.causes else ""
 
 
 def _status(check: Check, screen: Screen) -> str:
@@ -85,133 +103,77 @@ def _reason(name: str, reason: str, width: int) -> Iterator[str]:
         yield f"    {name if nth == 0 else '':<8}{line}"
 
 
-def _tested(tally: Tally) -> str:
+def tested(tally: Tally) -> str:
+    """What the flips of a judged rule say beyond these traces."""
     went = f"{tally.worse} worse, {tally.better} better of {tally.pairs} judged both times"
-    if tally.mid_p is None:
+    if not tally.enough:
         return f"{went}: too few flips to test"
-    return f"{went}: McNemar's mid-p {tally.mid_p:.3g}"
+    changed = f"{tally.effect * 100:+.1f} points{_between(tally.interval)}"
+    if tally.mid_p is None:
+        return (
+            f"{went}: {changed}, over {len(tally.changes.sizes)} scenarios with trials, which are not tested"
+        )
+    return f"{went}: McNemar's mid-p {tally.mid_p:.2g}, {changed}"
+
+
+def _between(interval: Interval | None) -> str:
+    return "" if interval is None else f" ({interval[0] * 100:+.1f} to {interval[1] * 100:+.1f})"
 
 
 def _closing(comparison: Comparison, screen: Screen) -> Iterator[str]:
-    yield f"Sessions passed: {_rate(comparison.rate_before)} → {_rate(comparison.rate_after)}"
+    yield f"Sessions passed: {rate(comparison.rate_before)} → {rate(comparison.rate_after)}"
     for old, new in comparison.renamed:
         yield cut(escaped(f"Session {quoted(old)} is called {quoted(new)} now"), screen.width)
-    listed = (
-        ("Decided anew, and the same", tuple(flip.after for flip in comparison.anew)),
-        ("Only before", comparison.only_before),
-        ("Only after", comparison.only_after),
-    )
-    for name, checks in listed:
-        if checks:
-            traces = len({(check.session, check.trace) for check in checks})
-            plural = "" if len(checks) == 1 else "s"
-            yield f"{name}: {len(checks)} evaluation{plural}, in {_runs(traces)}"
-            yield from _came_to(checks, screen)
+    for name, listed in what_did_not_flip(comparison):
+        traces = len({(check.session, check.trace) for check, _ in listed})
+        yield f"{name}: {plural(len(listed), 'evaluation')}, in {plural(traces, 'trace')}"
+        yield from _came_to(listed, screen)
 
 
-def _came_to(checks: Iterable[Check], screen: Screen) -> Iterator[str]:
+type Listed = Sequence[tuple[Check, str]]
+
+
+def what_did_not_flip(comparison: Comparison) -> Iterator[tuple[str, Listed]]:
+    """Evaluations that are listed apart, each with what it came to, or why it can not be compared."""
+    undecided = [(pair.after, pair.why) for pair in comparison.undecided if pair.after]
+    for name, listed in (
+        ("Decided anew, and the same", _with_words(flip.after for flip in comparison.anew)),
+        ("Not comparable", undecided),
+        ("Only before", _with_words(comparison.only_before)),
+        ("Only after", _with_words(comparison.only_after)),
+    ):
+        if listed:
+            yield name, listed
+
+
+def _with_words(checks: Iterable[Check]) -> Listed:
+    return [(check, EVALUATIONS[check.status][1]) for check in checks]
+
+
+def _came_to(listed: Listed, screen: Screen) -> Iterator[str]:
     """What evaluations that did not flip came to, rule by rule."""
-    came_to: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for check in checks:
-        heading = f"{check.session} · {check.at} · {check.label or check.type}"
-        came_to[heading][EVALUATIONS[check.status][1]] += 1
-    for heading, counts in list(came_to.items())[:MOST_OF_A_RULE]:
-        summary = ", ".join(f"{count} {word}" for word, count in counts.items())
+    came_to = counted(listed)
+    for heading, summary in list(came_to.items())[:MOST_OF_A_RULE]:
         yield f"  {cut(escaped(heading), max(screen.width - len(summary) - 4, 20))}: {summary}"
     if len(came_to) > MOST_OF_A_RULE:
         yield f"  .. and {len(came_to) - MOST_OF_A_RULE} more rules"
 
 
-def _runs(count: int) -> str:
-    return "1 trace" if count == 1 else f"{count} traces"
+def counted(listed: Listed) -> dict[str, str]:
+    """How often what was said of a rule, by the rule's name."""
+    came_to: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for check, word in listed:
+        came_to[f"{check.session} · {check.at} · {check.label or check.type}"][word] += 1
+    return {
+        heading: ", ".join(f"{count} {word}" for word, count in counts.items())
+        for heading, counts in came_to.items()
+    }
 
 
-def _rate(rate: Rate) -> str:
+def rate(found: Rate) -> str:
     """The rate with Wilson's 95 % interval; both denominators where not all was decided."""
-    low, high = rate.interval
-    passed = f"{rate.passed}/{rate.decided}"
-    if rate.decided != rate.total:
-        passed += f" decided, {rate.passed}/{rate.total} in all"
+    low, high = found.interval
+    passed = f"{found.passed}/{found.decided}"
+    if found.decided != found.total:
+        passed += f" decided, {found.passed}/{found.total} in all"
     return f"{passed} ({low * 100:.0f}–{high * 100:.0f} %)"
-
-
-def as_json(comparison: Comparison) -> dict[str, Json]:
-    """The comparison for tools: every flip, the counts, and the test of each judged rule.
-
-    `flipped` and `regressions` count evaluations; matches and whole sessions have counts of their own.
-    """
-    return {
-        "before": comparison.before,
-        "after": comparison.after,
-        "flipped": len(comparison.flips),
-        "same": comparison.same,
-        "carried_over": comparison.carried,
-        "decided_anew": [_flip_json(flip) for flip in comparison.anew],
-        "renamed": [{"before": old, "after": new} for old, new in comparison.renamed],
-        "regressions": _worse(comparison.flips),
-        "flips": [_flip_json(flip) for flip in comparison.all_flips],
-        "only_before": [_check_json(check) for check in comparison.only_before],
-        "only_after": [_check_json(check) for check in comparison.only_after],
-        "judged": [_tally_json(tally) for tally in comparison.tallies if tally.judged],
-        "matches": {"flipped": len(comparison.matches), "regressions": _worse(comparison.matches)},
-        "sessions": {
-            "flipped": len(comparison.results),
-            "regressions": _worse(comparison.results),
-            "before": _rate_json(comparison.rate_before),
-            "after": _rate_json(comparison.rate_after),
-        },
-    }
-
-
-def _worse(flips: Iterable[Flip]) -> int:
-    return sum(flip.direction is Direction.REGRESSION for flip in flips)
-
-
-def _flip_json(flip: Flip) -> dict[str, Json]:
-    return {
-        "session": flip.after.session,
-        "trace": flip.after.trace,
-        "at": flip.after.at,
-        "at_before": flip.before.at,
-        "type": flip.after.type,
-        "label": flip.after.label,
-        "before": flip.before.status.value,
-        "after": flip.after.status.value,
-        "direction": flip.direction.value,
-        "cause": CAUSES[flip.cause] if flip.cause else None,
-        "reason_before": flip.before.reason,
-        "reason_after": flip.after.reason,
-        "score_before": flip.before.verdict.score if flip.before.verdict else None,
-        "score_after": flip.after.verdict.score if flip.after.verdict else None,
-    }
-
-
-CAUSES = {cause: cause.name.lower() for cause in Cause}
-
-
-def _check_json(check: Check) -> dict[str, Json]:
-    return {
-        "session": check.session,
-        "trace": check.trace,
-        "at": check.at,
-        "type": check.type,
-        "label": check.label,
-        "status": check.status.value,
-    }
-
-
-def _tally_json(tally: Tally) -> dict[str, Json]:
-    return {
-        "session": tally.session,
-        "at": tally.at,
-        "type": tally.type,
-        "pairs": tally.pairs,
-        "worse": tally.worse,
-        "better": tally.better,
-        "mid_p": tally.mid_p,
-    }
-
-
-def _rate_json(rate: Rate) -> dict[str, Json]:
-    low, high = rate.interval
-    return {"passed": rate.passed, "decided": rate.decided, "total": rate.total, "interval": [low, high]}

@@ -101,7 +101,7 @@ def test_saved_reports_are_compared_without_any_store(abs_: Calls, tmp_path: Pat
     assert found["matches"] == {"flipped": 0, "regressions": 0}
     (session, flip) = found["flips"]
     assert (session["type"], session["direction"]) == ("session", "regression")
-    assert (flip["before"], flip["after"], flip["cause"]) == ("passed", "failed", "rule")
+    assert (flip["before"], flip["after"], flip["causes"]) == ("passed", "failed", ["rule"])
     assert not (tmp_path / ".abs").exists()
 
 

@@ -1,0 +1,137 @@
+"""One rule over all traces that both gradings have: which way it went, and whether that says anything.
+
+A flip of a deterministic rule is a fact and is not tested. What a judge decided is: by McNemar's test, unless
+some scenario has several traces, and by how much it changed, scenarios resampled whole.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from abs_replay.comparison.flips import DECIDED, Direction, direction
+from abs_replay.comparison.pairing import Check
+from abs_replay.comparison.scenarios import Scenario, Value, sampled
+from abs_replay.comparison.statistics import (
+    FEWEST_TO_TEST,
+    Interval,
+    Sample,
+    holm,
+    mcnemar_mid_p,
+    rate_interval,
+)
+from abs_replay.verdicts import Status
+
+type Place = tuple[str, str, str]  # session, at, type: of the later grading
+
+
+@dataclass(frozen=True)  # without slots, since what takes long to work out is kept
+class Tally:
+    """One rule: pairs with a real verdict on both sides, and which way they went. `undecided` are the pairs
+    that have none on one. `changes` and `scores` are of judged rules alone."""
+
+    session: str
+    at: str
+    type: str
+    label: str
+    judged: bool
+    pairs: int
+    worse: int
+    better: int
+    undecided: int = 0
+    changes: Sample = field(default_factory=Sample)  # -1, 0 or 1 a pair
+    scores: Sample = field(default_factory=Sample)  # of how much the score rose
+
+    @property
+    def place(self) -> Place:
+        return self.session, self.at, self.type
+
+    @property
+    def enough(self) -> bool:
+        """Whether so many flipped that a test could find anything."""
+        return self.judged and self.worse + self.better >= FEWEST_TO_TEST
+
+    @cached_property
+    def mid_p(self) -> float | None:
+        """McNemar's mid-p; None where a flip is a fact (no judge), too few flipped, or trials repeat."""
+        if not self.enough or self.changes.repeated:
+            return None
+        return mcnemar_mid_p(self.worse, self.better)
+
+    @property
+    def effect(self) -> float:
+        """How much the share of passed ones rose, of those decided both times."""
+        return (self.better - self.worse) / self.pairs if self.pairs else 0.0
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """The 95 % interval of the effect; None where there is too little to tell."""
+        return self.changes.interval if self.enough else None
+
+    @cached_property
+    def score_interval(self) -> Interval | None:
+        """The 95 % interval of the mean difference of scores; None where none changed."""
+        return self.scores.interval if any(self.scores.sums) else None
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How many runs passed, of those that were decided, of all."""
+
+    passed: int
+    decided: int
+    total: int
+    sample: Sample = field(default_factory=Sample)
+
+    @cached_property
+    def interval(self) -> Interval:
+        return rate_interval(self.sample)
+
+
+@dataclass(slots=True)
+class _Rule:
+    """What is counted of one rule while pairs come by."""
+
+    label: str = ""
+    judged: bool = False
+    pairs: int = 0
+    worse: int = 0
+    better: int = 0
+    undecided: int = 0
+    changes: list[Value] = field(default_factory=list)
+    scores: list[Value] = field(default_factory=list)
+
+    def add(self, old: Check, new: Check, scenario: Scenario) -> None:
+        self.label = new.label or self.label
+        self.judged = self.judged or old.judged or new.judged
+        if old.status not in DECIDED or new.status not in DECIDED:
+            self.undecided += not old.status is new.status is Status.SKIPPED
+            return
+        went = direction(old.status, new.status) if old.status is not new.status else None
+        self.pairs += 1
+        self.worse += went is Direction.REGRESSION
+        self.better += went is Direction.IMPROVEMENT
+        if self.judged:
+            step = {Direction.REGRESSION: -1, Direction.IMPROVEMENT: 1}.get(went, 0) if went else 0
+            self.changes.append(Value(scenario, new.trace, step))
+            if old.verdict and new.verdict and None not in (scores := (old.verdict.score, new.verdict.score)):
+                self.scores.append(Value(scenario, new.trace, (scores[1] or 0) - (scores[0] or 0)))
+
+
+def tallied(pairs: Iterable[tuple[Check, Check, Scenario]]) -> tuple[Tally, ...]:
+    """Count pairs by their rules; a rule that nothing decided on both sides has no tally."""
+    rules: defaultdict[Place, _Rule] = defaultdict(_Rule)
+    for old, new, scenario in pairs:
+        rules[new.session, new.at, new.type].add(old, new, scenario)
+    return tuple(_tally(place, rule) for place, rule in rules.items() if rule.pairs)
+
+
+def _tally(place: Place, rule: _Rule) -> Tally:
+    counts = (rule.pairs, rule.worse, rule.better, rule.undecided)
+    return Tally(*place, rule.label, rule.judged, *counts, sampled(rule.changes), sampled(rule.scores))
+
+
+def adjusted(tallies: Sequence[Tally]) -> dict[Place, float]:
+    """The p-values of all tested rules, adjusted for their number."""
+    tested = [(tally.place, tally.mid_p) for tally in tallies if tally.mid_p is not None]
+    return dict(zip((place for place, _ in tested), holm([p for _, p in tested]), strict=True))
