@@ -12,15 +12,14 @@ preference under that bound is exact, and goes straight ahead wherever the bound
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from abs_replay.alignment.compatibility import bits
 
 EFFORT = 20_000  # nodes after which the search takes what looks best instead of what is
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A required behavior: what it could take, and its part in the two bends.
 
     `block` numbers its unordered block. `needs_call` marks a response that must answer a taken call,
@@ -33,8 +32,7 @@ class Row:
     free: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Positions:
+class Positions(NamedTuple):
     """The turn's steps: parallel blocks as masks, and what is known of calls and their responses.
 
     Calls are bits. `gives` has the call that each position is, `uses` the call that it answers and
@@ -42,7 +40,7 @@ class Positions:
     calls that rows of earlier turns took.
     """
 
-    count: int
+    length: int
     parallel: tuple[int, ...]
     gives: tuple[int, ...]
     uses: tuple[int, ...]
@@ -50,8 +48,7 @@ class Positions:
     given: int
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(NamedTuple):
     """Where a search stands: the next row, the first free position, and the open parallel block."""
 
     row: int
@@ -92,7 +89,7 @@ class _Search:
 
     def bound(self, row: int, floor: int) -> int:
         """Give a number that the rows from `row` on can't exceed on the positions from `floor` on."""
-        return (self._bounds[row] & ((1 << (self.at.count - floor)) - 1)).bit_count()
+        return (self._bounds[row] & ((1 << (self.at.length - floor)) - 1)).bit_count()
 
     def reach(self, wanted: int) -> tuple[int | None, ...] | None:
         """Find the preferred alignment that takes exactly `wanted` positions."""
@@ -178,10 +175,10 @@ class _Search:
         floor = max(state.floor, position + 1)
         inside = next((mask for mask in self.at.parallel if mask & bit), 0) if row.block is not None else 0
         if not inside:
-            return _State(state.row + 1, floor, calls & self._ahead[min(floor, self.at.count)])
+            return _State(state.row + 1, floor, calls & self._ahead[min(floor, self.at.length)])
         stays = row.block == state.block and inside == state.inside
         base = state.base if stays else state.floor
-        calls &= self._ahead[min(base, self.at.count)]
+        calls &= self._ahead[min(base, self.at.length)]
         used = (state.used if stays else 0) | bit
         return _State(state.row + 1, floor, calls, base, inside, used, row.block)
 
@@ -194,7 +191,7 @@ def _bounds(rows: Sequence[Row], positions: Positions) -> list[int]:
     """
     column, bounds = -1, [0]
     for row in reversed(rows):
-        mirrored = _mirrored(_widened(row, positions), positions.count)
+        mirrored = _mirrored(_widened(row, positions), positions.length)
         column = (column + (column & mirrored)) | (column & ~mirrored)
         bounds.append(~column)
     return bounds[::-1]
@@ -216,9 +213,9 @@ def _mirrored(mask: int, count: int) -> int:
 
 def _ahead(positions: Positions) -> list[int]:
     """Give for each position the calls that are answered there or later: others need no memory."""
-    ends = [0] * (positions.count + 1)
+    ends = [0] * (positions.length + 1)
     for call, answering in enumerate(positions.answers):
         ends[answering.bit_length()] |= 1 << call
-    for position in range(positions.count - 1, -1, -1):
+    for position in range(positions.length - 1, -1, -1):
         ends[position] |= ends[position + 1]
     return [*ends[1:], 0]

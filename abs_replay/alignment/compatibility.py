@@ -5,7 +5,7 @@ compared, so that two thousand behaviors against two thousand steps stay a matte
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from abs_replay import trace
 from abs_replay.exact_json import Json
@@ -67,8 +67,7 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= lowest
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(NamedTuple):
     """What a behavior could take. The stages show how far the steps that don't fit came.
 
     `trouble` says why a criterion could not be decided on some step, `questions` what a judge
@@ -83,30 +82,30 @@ class Candidates:
     questions: tuple[Question, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Decision:
+class _Decision(NamedTuple):
     fit: int
     trouble: str | None = None
     questions: tuple[Question, ...] = ()
 
 
-@dataclass(slots=True)
 class TurnIndex:
     """The visible steps of one turn, its user step left out, ready to be asked who fits."""
 
-    steps: Sequence[Step]
-    aliases: Aliases
-    answers: Mapping[str, Answer]
-    _structures: list[Json] = field(default_factory=list)  # each step's arguments or content, parsed
-    _actors: dict[str, int] = field(default_factory=dict)
-    _kinds: dict[tuple[str, str], int] = field(default_factory=dict)
-    _targets: dict[str | None, int] = field(default_factory=dict)
-    _arguments: dict[tuple[str, str, Json], int] = field(default_factory=dict)
-    _contents: dict[tuple[str, str], int] = field(default_factory=dict)
-    _folded: dict[int, str] = field(default_factory=dict)
-    _criteria: dict[tuple[str, str | None, int], _Decision] = field(default_factory=dict)
+    def __init__(self, steps: Sequence[Step], aliases: Aliases, answers: Mapping[str, Answer]) -> None:
+        self.steps = steps
+        self.aliases = aliases
+        self.answers = answers
+        self._structures: list[Json] = []  # each step's arguments or content, parsed
+        self._actors: dict[str, int] = {}
+        self._kinds: dict[tuple[str, str], int] = {}
+        self._targets: dict[str | None, int] = {}
+        self._arguments: dict[tuple[str, str, Json], int] = {}
+        self._contents: dict[tuple[str, str], int] = {}
+        self._folded: dict[int, str] = {}
+        self._criteria: dict[tuple[str, str | None, int], _Decision] = {}
+        self._index()
 
-    def __post_init__(self) -> None:
+    def _index(self) -> None:
         called: dict[str | None, str | None] = {
             step.call_id: step.target for step in self.steps if step.call_id is not None and is_call(step)
         }

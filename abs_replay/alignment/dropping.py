@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from abs_replay.alignment.closeness import nearest
 from abs_replay.alignment.planning import Plan
@@ -16,8 +16,7 @@ from abs_replay.verdicts import StepStatus
 NO_JUDGE = "no judge configured"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """What became of one behavior. `position` counts in `Alignment.seen`; of one that has none, `turn`
     spans the steps where it should have been.
 
@@ -41,8 +40,7 @@ def aligned_turns(plan: Plan, turns: TraceTurns) -> "AlignedTurns":
     return aligned
 
 
-@dataclass(slots=True)
-class SessionTurn:
+class SessionTurn(NamedTuple):
     """A session's turn as it stands now: its user behavior and the others, the dropped left out."""
 
     user: int | None
@@ -50,18 +48,18 @@ class SessionTurn:
     end: int
 
 
-@dataclass(slots=True)
 class AlignedTurns:
     """The turns aligned so far. What stands before a dropped behavior does not change by it, so turns
     are aligned from left to right, and only the last one is ever aligned again."""
 
-    plan: Plan
-    turns: TraceTurns
-    dropped: set[int] = field(default_factory=set)
-    formed: list[SessionTurn] = field(default_factory=list)
-    results: list[TurnResult] = field(default_factory=list)
-    number_of: dict[int, int] = field(default_factory=dict)  # behavior -> its turn
-    open_turns: set[int] = field(default_factory=set)  # those that a judge could still change
+    def __init__(self, plan: Plan, turns: TraceTurns) -> None:
+        self.plan = plan
+        self.turns = turns
+        self.dropped: set[int] = set()
+        self.formed: list[SessionTurn] = []
+        self.results: list[TurnResult] = []
+        self.number_of: dict[int, int] = {}  # behavior -> its turn
+        self.open_turns: set[int] = set()  # those that a judge could still change
 
     def run(self) -> None:
         while not self.formed or self.formed[-1].end < len(self.plan.behaviors):

@@ -1,16 +1,15 @@
 """What a session says of its alignment before any trace is seen (SEMANTICS A8, A12)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from abs_replay.alignment.compatibility import Aliases, is_execution, is_tool_response, names_of
 from abs_replay.alignment.groups import unordered_blocks
 from abs_replay.spec.session import Behavior, Session
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """What the session says before any trace is seen.
 
     `blocks` numbers unordered blocks; `answering` holds the tool responses that have a call of

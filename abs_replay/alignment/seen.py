@@ -6,16 +6,15 @@ once, however long the trace, and one of a single field with nothing but it.
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 from abs_replay.trace import Step
 
 type Positions = Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """A visible step as selectors see it (A11): with its behavior's action and id, if one took it."""
 
     step: Step

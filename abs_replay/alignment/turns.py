@@ -1,9 +1,9 @@
 """One turn of a session against one turn of a trace (SEMANTICS A8, A9, A12)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
 from abs_replay.alignment.best import Positions, Row, best_alignment
 from abs_replay.alignment.compatibility import (
@@ -24,8 +24,7 @@ type Found = Mapping[int, int]  # behavior -> the position in its turn that it t
 type CallIds = frozenset[str | None]  # of calls that were matched; None is a call without an id
 
 
-@dataclass(frozen=True, slots=True)
-class Calls:
+class Calls(NamedTuple):
     """The calls that responses of one turn answer, numbered (A12; see `best.Positions`).
 
     Number 0 is any call without an id, which any response may answer. `without_id` are the
@@ -56,21 +55,18 @@ def calls_of(steps: Sequence[Step]) -> Calls:
     return Calls(number, tuple(gives), tuple(uses), tuple(answers), without_id)
 
 
-@dataclass(slots=True)
 class TraceTurn:
     """One turn of the trace: its user step, and the visible steps behind it, from position `start` on."""
 
-    user: Step | None
-    start: int
-    index: TurnIndex
-    parallel: tuple[int, ...]
-    calls: Calls
-    _candidates: dict[int, Candidates] = field(default_factory=dict)
-    _required: dict[tuple[object, ...], Found] = field(default_factory=dict)
-
-    @property
-    def steps(self) -> Sequence[Step]:
-        return self.index.steps
+    def __init__(self, user: Step | None, start: int, index: TurnIndex) -> None:
+        self.user = user
+        self.start = start
+        self.index = index
+        self.steps = index.steps
+        self.parallel = parallel_blocks(index.steps)
+        self.calls = calls_of(index.steps)
+        self._candidates: dict[int, Candidates] = {}
+        self._required: dict[tuple[object, ...], Found] = {}
 
     def candidates(self, plan: Plan, behavior: int) -> Candidates:
         if behavior not in self._candidates:
@@ -121,11 +117,10 @@ class TraceTurns:
         steps = self._steps[span.start : span.stop]
         user = self._steps[span.start - 1] if number else None
         index = TurnIndex(steps, self._aliases, self._answers)
-        return TraceTurn(user, span.start, index, parallel_blocks(steps), calls_of(steps))
+        return TraceTurn(user, span.start, index)
 
 
-@dataclass(frozen=True, slots=True)
-class TurnResult:
+class TurnResult(NamedTuple):
     """The position in its turn of each behavior that matched, and the calls open after the turn."""
 
     positions: Mapping[int, int]
