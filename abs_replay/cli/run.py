@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from abs_replay.cli.judge import answers_option, judge_of, unused_of
+from abs_replay.cli.judge import JudgeFlags, judge_options, open_judge
 from abs_replay.cli.report_format import format_option, put_out
 from abs_replay.cli.saying import harmless, say, say_lines
 from abs_replay.errors import Problem, StoreError, UsageError
@@ -22,7 +22,7 @@ from abs_replay.reports import Screen, render
 if TYPE_CHECKING:
     from abs_replay.cli.stage import Stage
     from abs_replay.exchange import Recording
-    from abs_replay.judgement import Judge
+    from abs_replay.judges.chain import Chain
     from abs_replay.redact import Rules
     from abs_replay.runner import RunOutcome
     from abs_replay.spec.configuration import Configuration
@@ -51,7 +51,7 @@ class Options:
     output: Path | None
     strict_user: bool
     no_require_match: bool
-    judge_answers: tuple[Path, ...]
+    judge: JudgeFlags
     ci: bool
 
 
@@ -78,7 +78,7 @@ class Options:
 @click.option("--output", type=FILE, help="Write the report to this file.")
 @click.option("--strict-user", is_flag=True, help="Fail where the user's words differ from the session's.")
 @click.option("--no-require-match", is_flag=True, help="Report behaviors without a step, but don't fail.")
-@answers_option
+@judge_options
 @click.option("--ci", is_flag=True, help="Plain output: no colours, no questions, 100 columns.")
 def command(**options: object) -> int:
     """Play the user's part of sessions against an agent, and judge what it did.
@@ -117,12 +117,12 @@ def run(options: Options) -> int:
     parts = plan(documents.sessions, options.filters, parse_variables(options.var), os.environ)
     if not parts:
         raise UsageError(f"nothing to run: no row has {' and '.join(options.filters)}")
-    judge = judge_of(options.judge_answers)
     store = _store(options)
     url = options.agent or (None if options.cassette else _default_agent(configuration))
-    with open_stage(url, options.cassette, options.agent_format, options.timeout) as stage:
-        played = _play(parts, stage, store, configured_rules(say))
-    report = _kept(_report(documents, played, stage.name, options, judge), documents, played, store)
+    with open_judge(options.judge, configuration, store) as judge:
+        with open_stage(url, options.cassette, options.agent_format, options.timeout) as stage:
+            played = _play(parts, stage, store, configured_rules(say))
+        report = _kept(_report(documents, played, stage.name, options, judge), documents, played, store)
     _print(report, played.problems, options)
     return 0 if report.result is Result.PASSED and not played.problems else 1
 
@@ -207,9 +207,7 @@ def _excused(problems: list[str]) -> Iterator[None]:
 # -- grading and printing
 
 
-def _report(
-    documents: "Documents", played: Played, name: str, options: Options, judge: "Judge | None"
-) -> "Report":
+def _report(documents: "Documents", played: Played, name: str, options: Options, judge: "Chain") -> "Report":
     from abs_replay.grading import Settings, grade, select_given
     from abs_replay.scoring import Policy
     from abs_replay.verdicts import Report
@@ -225,7 +223,7 @@ def _report(
         replace(run, agent=name, row=part.row)
         for run, (part, _) in zip(grade(selection, settings), played.parts, strict=True)
     )
-    warnings = (*documents.warnings, *unused_of(judge), *map(Problem, played.problems))
+    warnings = (*documents.warnings, *judge.unused(), *map(Problem, played.problems))
     return Report(runs, warnings=tuple(map(asdict, warnings)), ungraded_sessions=selection.ungraded)
 
 

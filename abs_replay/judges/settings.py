@@ -24,6 +24,10 @@ class EngineSettings:
     options: Mapping[str, Json] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
+    def hide(self, text: str) -> str:
+        """The text without the key: a service may repeat it in an error."""
+        return text.replace(self.api_key, "<key>") if self.api_key else text
+
 
 class Unconfigured(UsageError):
     """An engine lacks what it needs: a key, a project, a package. The message says what to do; it becomes the
