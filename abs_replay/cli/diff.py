@@ -2,16 +2,23 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from abs_replay import exact_json
+from abs_replay.cli.gates import gate_options, gates_of
+from abs_replay.cli.report_format import put_out
+from abs_replay.cli.saying import say
 from abs_replay.errors import UsageError
 from abs_replay.verdicts import Grading
 
-FORMATS = ("table", "json")
-FAIL_ON = ("regression", "any")
+if TYPE_CHECKING:
+    from abs_replay.comparison import Comparison
+
+FORMATS = ("table", "json", "markdown")
 
 
 @click.command()
@@ -19,30 +26,51 @@ FAIL_ON = ("regression", "any")
 @click.argument("after", required=False, default="last", metavar="[B]")
 @click.option("--store", type=click.Path(path_type=Path), help="The store that keeps the gradings.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option(
-    "--fail-on", type=click.Choice(FAIL_ON), help="Exit with 1 if something flipped (to the worse)."
-)
-def command(before: str, after: str, store: Path | None, format_: str, fail_on: str | None) -> int:
+@click.option("--output", type=click.Path(path_type=Path), help="Write it to this file.")
+@gate_options("--bound", "--ci")
+def command(
+    before: str,
+    after: str,
+    store: Path | None,
+    format_: str,
+    output: Path | None,
+    fail_on: str | None,
+    min_pass_rate: float | None,
+    bound: str | None,
+    margin: float | None,
+) -> int:
     """List what flipped from grading A to grading B (by default from the last but one to the last).
 
     \b
     abs diff                                   since the rubric was edited
     abs diff g-2026 last --fail-on regression  a gate; A and B by id, or its beginning
+    abs diff --margin 0.02 --format markdown   as a comment on a pull request
     abs diff old.json new.json                 saved with abs grade --format json --output
 
-    A and B are gradings in the store (an id, its beginning, last, last~1) or saved reports.
+    A and B are gradings in the store (an id, its beginning, last, last~1) or saved reports. The exit status
+    is 0, or 1 when a gate (--fail-on, --min-pass-rate, --margin) does not hold, 2 for wrong usage.
     """
     from abs_replay.comparison import compare
-    from abs_replay.reports import PAPER, Screen, flips, flips_json
-    from abs_replay.reports.cells import encodable
+    from abs_replay.comparison.gates import failures
+
+    gates = gates_of(fail_on, min_pass_rate, bound, margin)
+    compared = compare(find_grading(before, store), find_grading(after, store))
+    failed = failures(gates, compared.rate_after, compared)
+    put_out(_written(compared, failed, gates.given, format_, paper=output is not None), output)
+    for line in failed:
+        say(f"failed: {line}")
+    return 1 if failed else 0
+
+
+def _written(compared: "Comparison", failed: Sequence[str], gated: bool, format_: str, paper: bool) -> str:
+    from abs_replay.reports import PAPER, Screen, flips, flips_json, flips_markdown
     from abs_replay.reports.json_report import write
 
-    compared = compare(find_grading(before, store), find_grading(after, store))
-    screen = Screen.of(sys.stdout) or PAPER
-    text = write(flips_json.as_json(compared)) if format_ == "json" else flips.render(compared, screen)
-    click.echo(encodable(text, sys.stdout.encoding), nl=False)
-    failing = {"regression": compared.regressions, "any": compared.all_flips}
-    return 1 if fail_on and failing[fail_on] else 0
+    if format_ == "markdown":
+        return flips_markdown.render(compared, failed, gated)
+    if format_ == "json":
+        return write(flips_json.as_json(compared) | flips_json.gates(gated, failed))
+    return flips.render(compared, (None if paper else Screen.of(sys.stdout)) or PAPER)
 
 
 def find_grading(ref: str, store: Path | None) -> Grading:

@@ -29,7 +29,7 @@ from abs_replay.comparison.pairing import (
 from abs_replay.comparison.results import not_passed
 from abs_replay.comparison.scenarios import Value, sampled, scenario_of
 from abs_replay.comparison.statistics import Sample
-from abs_replay.comparison.tallies import Rate, Tally, tallied
+from abs_replay.comparison.tallies import Rate, Tally, rate_of, tallied
 from abs_replay.verdicts import Grading, Result, Run, Status, Verdict
 
 __all__ = ["Cause", "Comparison", "Direction", "Flip", "carried", "carried_over", "compare", "direction"]
@@ -105,8 +105,8 @@ def compare(before: Grading, after: Grading) -> Comparison:
         same=len(same),
         carried=len(same) - len(anew),
         tallies=tallied((old, new, scenarios[id(new.run)]) for old, new in evaluations if old and new),
-        rate_before=_rate(before.report.runs),
-        rate_after=_rate(after.report.runs),
+        rate_before=rate_of(before.report.runs),
+        rate_after=rate_of(after.report.runs),
         sessions=sampled(_went(both)),
         anew=anew,
         renamed=tuple(names),
@@ -168,9 +168,3 @@ def _went(both: Sequence[tuple[Run, Run]]) -> Iterator[Value]:
         undecided = Result.ERROR in (old.result, new.result)
         if not undecided or old.passed:
             yield Value(scenario_of(new), new.trace, new.passed - old.passed)
-
-
-def _rate(runs: Sequence[Run]) -> Rate:
-    decided = [run for run in runs if run.result is not Result.ERROR]
-    sample = sampled(Value(scenario_of(run), run.trace, run.passed) for run in decided)
-    return Rate(sum(run.passed for run in decided), len(decided), len(runs), sample)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from abs_replay.comparison.flips import DECIDED, Direction, direction
 from abs_replay.comparison.pairing import Check
-from abs_replay.comparison.scenarios import Scenario, Value, sampled
+from abs_replay.comparison.scenarios import Scenario, Value, sampled, scenario_of
 from abs_replay.comparison.statistics import (
     FEWEST_TO_TEST,
     Interval,
@@ -20,7 +20,7 @@ from abs_replay.comparison.statistics import (
     mcnemar_mid_p,
     rate_interval,
 )
-from abs_replay.verdicts import Status
+from abs_replay.verdicts import Result, Run, Status
 
 type Place = tuple[str, str, str]  # session, at, type: of the later grading
 
@@ -76,16 +76,32 @@ class Tally:
 
 @dataclass(frozen=True)
 class Rate:
-    """How many runs passed, of those that were decided, of all."""
+    """How many runs passed, of those that were decided, of all; and both by independent units."""
 
     passed: int
     decided: int
     total: int
-    sample: Sample = field(default_factory=Sample)
+    of_decided: Sample = field(default_factory=Sample)
+    of_all: Sample = field(default_factory=Sample)
 
     @cached_property
     def interval(self) -> Interval:
-        return rate_interval(self.sample)
+        """The 95 % interval of the rate among decided runs."""
+        return rate_interval(self.of_decided)
+
+    @cached_property
+    def of_all_interval(self) -> Interval:
+        """That of the rate among all runs; an undecided one has not passed."""
+        return rate_interval(self.of_all)
+
+
+def rate_of(runs: Iterable[Run]) -> Rate:
+    """Count runs that passed."""
+    values = [(run, Value(scenario_of(run), run.trace, run.passed)) for run in runs]
+    decided = [value for run, value in values if run.result is not Result.ERROR]
+    everything = sampled(value for _, value in values)
+    passed = sum(run.passed for run, _ in values)
+    return Rate(passed, len(decided), len(values), sampled(decided), everything)
 
 
 @dataclass(slots=True)

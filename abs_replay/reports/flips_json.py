@@ -43,6 +43,11 @@ def as_json(comparison: Comparison) -> dict[str, Json]:
     }
 
 
+def gates(gated: bool, failed: Sequence[str]) -> dict[str, Json]:
+    """Whether the gates hold, null where there were none, and what of them does not."""
+    return {"gates": {"passed": not failed, "failures": list(failed)} if gated else None}
+
+
 def _worse(flips: Iterable[Flip]) -> int:
     return sum(flip.direction is Direction.REGRESSION for flip in flips)
 

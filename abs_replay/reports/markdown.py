@@ -158,7 +158,7 @@ def _details(run: Run, room: Room) -> int:
     lines = [f"{_margin(check)}- {_status(check)} {code(check.label)}" for check in checks(run)]
     extra = zip(run.extra, run.extra_labels, strict=False)
     lines += [f"- · extra: {code(label)} (step {seq})" for seq, label in extra]
-    return _folded(f"All of <code>{html.escape(escaped(run.session[:LONGEST_NAME]))}</code>", lines, room)
+    return folded(f"All of <code>{html.escape(escaped(run.session[:LONGEST_NAME]))}</code>", lines, room)
 
 
 def _margin(check: Check) -> str:
@@ -169,7 +169,7 @@ def _folded_list(runs: Sequence[Run], room: Room) -> int:
     if not runs:
         return 0
     lines = [f"- {_named(run)}: {_score(run)}" for run in runs]
-    return _folded(f"✅ {plural(len(runs), 'session')} passed", lines, room)
+    return folded(f"✅ {plural(len(runs), 'session')} passed", lines, room)
 
 
 def _score(run: Run) -> str:
@@ -178,8 +178,8 @@ def _score(run: Run) -> str:
     return f"{matched}, {score.evaluations_passed}/{score.evaluations_total} evaluations passed"
 
 
-def _folded(summary: str, lines: Sequence[str], room: Room) -> int:
-    """Add a folded list, as much of it as there is room for; give how many lines had none."""
+def folded(summary: str, lines: Sequence[str], room: Room) -> int:
+    """Add a list folded under `summary` (HTML), as much as has room; give how many lines had none."""
     end = ("", "</details>")
     inner = Room(room.left - sum(length(line) + 1 for line in end))
     if not inner.add("", f"<details><summary>{summary}</summary>", "", *lines[:1]):
