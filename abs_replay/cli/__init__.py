@@ -29,6 +29,7 @@ COMMANDS = {
     "run": ("abs_replay.cli.run", "Play sessions against an agent, live or replayed, and grade them."),
     "grade": ("abs_replay.cli.grade", "Judge stored traces by sessions; nothing is run."),
     "diff": ("abs_replay.cli.diff", "List what flipped between two gradings."),
+    "sql": ("abs_replay.cli.sql", "Ask the store in SQL, over documented views."),
     "report": ("abs_replay.cli.report", "Show a saved report again, in any format."),
     "validate": ("abs_replay.cli.validate", "Check session documents and say all that is wrong."),
     "schema": ("abs_replay.cli.schema", "Print the JSON Schema of session documents, for editors."),

@@ -155,7 +155,7 @@ def _traces(store: "Store", ref: str | None) -> List:
     from abs_replay.store import Note
 
     only = None if ref is None else store.recording(ref).id
-    _say_what_is_not_derived(store, only)
+    say_what_is_not_derived(store, only)
     notes = store.notes("trace", only)
     documents: list[Json] = []
     rows: Rows = []
@@ -196,7 +196,7 @@ def _without_empty(
     return [headings[n] for n in shown], [[row[n] for n in shown] for row in rows]
 
 
-def _say_what_is_not_derived(store: "Store", only: str | None) -> None:
+def say_what_is_not_derived(store: "Store", only: str | None) -> None:
     """Say which recordings have exchanges that their traces, if any, were not made of."""
     from abs_replay.cli.conversations import conversation_key
     from abs_replay.derivation import is_current

@@ -30,7 +30,6 @@ SHUT_IN: opening.Settings = opening.SETTINGS | {
     "python_enable_replacements": "false",
     "memory_limit": "1GB",
     "temp_directory": "",  # what does not fit into memory is not put on the disk either
-    "TimeZone": "UTC",
 }
 TIME_LIMIT_S = 60.0
 MOST_ROWS = 1_000_000  # of one answer
@@ -50,8 +49,7 @@ class Querying(Held):
 
     def ask(self, sql: str, limit_s: float = TIME_LIMIT_S) -> Table:
         """Run one SELECT over the documented views. Raises `UsageError` in one line, `StoreError`."""
-        with self._reading(SHUT_IN) as connection:
-            _shut(connection)
+        with self.shut_in() as connection:
             return run(connection, sql, limit_s)
 
     def traces_where(self, condition: str, limit_s: float = TIME_LIMIT_S) -> dict[tuple[str, str], bool]:
@@ -59,14 +57,21 @@ class Querying(Held):
 
         Raises `UsageError` in one line.
         """
-        with self._reading(SHUT_IN) as connection:
-            _shut(connection)
+        with self.shut_in() as connection:
             return fitting(connection, condition, limit_s)
 
+    @contextmanager
+    def shut_in(self) -> Iterator[DuckDBPyConnection]:
+        """The store to read from, with the views, and nothing that can be set from here on."""
+        with self._reading(SHUT_IN) as connection:
+            shut(connection)
+            yield connection
 
-def _shut(connection: DuckDBPyConnection) -> None:
+
+def shut(connection: DuckDBPyConnection) -> None:
     """Make the views, and let nothing be set from here on."""
     views.create(connection)
+    connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET lock_configuration = true")
 
 
@@ -100,18 +105,31 @@ def _rows(connection: DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
 
 
 def _only_statement(connection: DuckDBPyConnection, sql: str) -> Any:
-    import duckdb
-
-    # What DuckDB's Python does not know a name for, it can not run either; the error says so.
+    if not _is_text(sql):
+        raise UsageError("the query has a character that is none: half of a surrogate pair")
     statements: Sequence[Any] = connection.extract_statements(sql)
     if len(statements) != 1:
         many = f"{len(statements)} statements" if statements else "no statement"
         raise UsageError(f"{many} where there has to be one: ask one SELECT")
     (statement,) = statements
-    if statement.type not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
-        word = re.sub(r"^StatementType\.", "", str(statement.type))
-        raise UsageError(f"a statement of type {word}: the store is only read, ask one SELECT")
+    if (kind := _kind(statement)) not in ("SELECT", "EXPLAIN"):
+        raise UsageError(f"a statement of type {kind}: the store is only read, ask one SELECT")
     return statement
+
+
+def _kind(statement: Any) -> str:
+    try:
+        return str(statement.type.name)
+    except ValueError:  # DuckDB's Python has no name for some, `UPDATE EXTENSIONS` for one
+        return "that is not known"
+
+
+def _is_text(sql: str) -> bool:
+    try:
+        sql.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @contextmanager
