@@ -16,7 +16,6 @@ from pathlib import Path
 from abs_replay.errors import RecordingError
 
 TOKEN_HEADER = "x-abs-token"
-CONTROL = "/__abs__/"  # what lies under it on a listener is meant for the recorder, not for the upstream
 
 
 @dataclass(frozen=True, slots=True)

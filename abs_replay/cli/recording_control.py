@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from abs_replay.batches import size
+from abs_replay.callers import CONTROL, other_name, page_from_elsewhere
 from abs_replay.channels import is_loopback
 from abs_replay.exchange import Exchange, Headers, Mark, Recording, header
 from abs_replay.recorder import Recorder
 from abs_replay.redact import Redactor
-from abs_replay.running import CONTROL, TOKEN_HEADER
+from abs_replay.running import TOKEN_HEADER
 from abs_replay.store.rows import exchange_of, row_of_line
 from abs_replay.summary import Summary
 
@@ -102,9 +103,11 @@ class Control:
             raise _Refused(404, f"nothing at {CONTROL}{parts.path}; there is {', '.join(known)}")
         if method != known[parts.path]:
             raise _Refused(405, f"{CONTROL}{parts.path} takes {known[parts.path]}")
-        _refuse_pages_from_elsewhere(headers)
-        if self._is_local and not self._shows_token(headers):
-            _refuse_other_names(headers)
+        refused = page_from_elsewhere(headers)
+        if refused is None and self._is_local and not self._shows_token(headers):
+            refused = other_name(headers)
+        if refused is not None:
+            raise _Refused(403, refused)
         return _REQUESTS[method, parts.path](self, parts.query, headers, body)
 
     def _mark(self, _: str, __: Headers, body: bytes) -> "Json":
@@ -193,27 +196,6 @@ def _name(body: bytes) -> str | None:
     if len(name or "") > MOST_NAME:
         raise _Refused(400, f"the name is longer than {MOST_NAME} characters")
     return name or None
-
-
-def _refuse_pages_from_elsewhere(headers: Headers) -> None:
-    """A page of any site can send requests to loopback; a browser says whose page it is."""
-    origin = header(headers, "origin")
-    if origin is not None and not is_loopback(_host(origin)):
-        raise _Refused(403, f"pages of {origin} may not ask this")
-
-
-def _refuse_other_names(headers: Headers) -> None:
-    """A site may let its own name lead to loopback (DNS rebinding): then its pages need name no origin."""
-    named = header(headers, "host")
-    if named is not None and not is_loopback(_host(f"//{named}")):
-        raise _Refused(403, f"this is no {named}: ask 127.0.0.1, or send `Host: localhost`")
-
-
-def _host(origin: str) -> str:
-    try:
-        return urlsplit(origin).hostname or ""
-    except ValueError:
-        return ""
 
 
 def _json(value: "Json") -> bytes:

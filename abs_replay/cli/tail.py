@@ -133,7 +133,8 @@ def _ask(runs: "Running", since: int) -> dict[str, Any] | None:
     from urllib.error import HTTPError, URLError
     from urllib.request import ProxyHandler, Request, build_opener
 
-    from abs_replay.running import CONTROL, TOKEN_HEADER
+    from abs_replay.callers import CONTROL
+    from abs_replay.running import TOKEN_HEADER
 
     request = Request(f"{runs.url}{CONTROL}recent?since={since}", headers={TOKEN_HEADER: runs.token})
     try:

@@ -141,6 +141,10 @@ class Player:
         """Count what came on a channel and was no request."""
         return self._miss(Miss(Reason.UNREADABLE, Request("", ""), channel))
 
+    def not_asked_live(self, request: Request, channel: Channel) -> Miss:
+        """Count a WebSocket that was to be opened on a channel which is asked live."""
+        return self._miss(self._missing.live_websocket(request, channel))
+
     def summary(self) -> Summary:
         """Say what was used, what never was (but for refused channels), and what was missed."""
         refused = refused_channels(self._exchanges)

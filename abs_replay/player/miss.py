@@ -50,6 +50,7 @@ def _asked(miss: Miss) -> str:
         Reason.UNKNOWN: "nobody recorded this request",
         Reason.MESSAGE: "a message on its WebSocket that nobody recorded there",
         Reason.WEBSOCKET: "recorded as a WebSocket, and asked for without opening one",
+        Reason.LIVE_WEBSOCKET: "a WebSocket, and those are not asked live: record it with `abs record`",
         Reason.USED_UP: f"recorded {_times(miss.recorded)}, and all were played",
         Reason.AMBIGUOUS: f"ambiguous: {len(miss.candidates)} recorded requests fit, with different answers",
     }[miss.reason]

@@ -35,6 +35,10 @@ class Missing:
         masked = self._masked(request, channel)
         return Miss(Reason.USED_UP, masked, channel, group.members[-1], recorded=len(group.members))
 
+    def live_websocket(self, request: Request, channel: Channel) -> Miss:
+        """Of a request for a WebSocket on a channel that is asked live."""
+        return Miss(Reason.LIVE_WEBSOCKET, self._masked(request, channel), channel)
+
     def websocket(self, request: Request, channel: Channel, number: int) -> Miss:
         return Miss(Reason.WEBSOCKET, self._masked(request, channel), channel, nearest=number)
 

@@ -20,6 +20,7 @@ class Reason(StrEnum):
     AMBIGUOUS = "ambiguous"  # several recorded ones with different answers fit equally
     WEBSOCKET = "websocket"  # recorded as one, and asked as plain HTTP
     MESSAGE = "message"  # said on a WebSocket, where nobody said it then
+    LIVE_WEBSOCKET = "live_websocket"  # to be opened on a channel that is asked live
     UNREADABLE = "unreadable"  # no HTTP/1.1: TLS, HTTP/2, or a path too long
 
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from mitmproxy import http
 
+from abs_replay.callers import CONTROL
 from abs_replay.exchange import Headers
 from abs_replay.proxy.tap import LEFT_OUT
-from abs_replay.running import CONTROL
 
 CONTROLS: Final = "abs-controls"  # a flow's metadata: it is meant for the recorder
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from abs_replay.channels import base_path
+from abs_replay.channels import base_path, is_loopback
 from abs_replay.errors import RecordingError
 from abs_replay.exchange import Channel, Request, Upstream
 from abs_replay.player import Miss, Played, Player, refused_channels
@@ -37,7 +37,7 @@ class _Protocol(HttpToolsProtocol):
         super().send_400_response(msg)
         application = self.config.loaded_app
         if isinstance(application, App) and self.server is not None and self.server[1] is not None:
-            application.refuse(self.server[1])
+            application.refuse(application.channels[self.server[1]])
 
 
 class _Server(uvicorn.Server):
@@ -96,7 +96,8 @@ class ReplayServer:
         self._player = player
         self._host, self._port = host, port
         self._injector = Injector(faults) if faults is not None and faults.rules else None
-        self._app = App(player, speed, on_miss, on_played, self._injector, live)
+        self._live = live
+        self._app = App(player, speed, on_miss, on_played, self._injector, live, is_loopback(host))
         self._bound: dict[Channel, socket.socket] = {}
 
     def start(self) -> None:
@@ -135,8 +136,8 @@ class ReplayServer:
             raise RecordingError("the replay server did not begin to listen within 30 s")
 
     def _sockets(self) -> Any:
-        """The protocol for WebSockets, whose library is loaded only where there are some to be played."""
-        if all(exchange.websocket is None for exchange in self._player.cassette.exchanges):
+        """The protocol for WebSockets, whose library is loaded only where some may be asked for."""
+        if self._live is None and all(each.websocket is None for each in self._player.cassette.exchanges):
             return "none"
         from abs_replay.server.socket_protocol import SocketProtocol
 

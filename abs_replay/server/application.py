@@ -9,22 +9,24 @@ from typing import Any
 from abs_replay.exchange import Channel, Request
 from abs_replay.player import Miss, Played, Player
 from abs_replay.player.miss import STATUS, answer
+from abs_replay.server.calls import Call, Send, call, send_all
+from abs_replay.server.control import Control, is_control
 from abs_replay.server.faults import Fault, Injector, refusal, spoiled
 from abs_replay.server.live import Live, relay
 from abs_replay.server.patience import in_its_time
 from abs_replay.server.replies import Ending, Reply, reply
-from abs_replay.server.requests import Receive, gone, play_scope, read, whole_body
+from abs_replay.server.requests import Receive, gone, whole_body
 from abs_replay.server.sockets import accept, converse
 from abs_replay.server.waits import Waiting, Waits
 
-type Send = Callable[[Any], Any]
-
-RESET = ("POST", "/__abs__/reset")
 NO_FAULT = Fault()
 
 
 class App:
-    """The ASGI application. `speed` is None for no waiting, else how many times faster than recorded."""
+    """The ASGI application. `speed` is None for no waiting, else how many times faster than recorded.
+
+    `is_local` says that it is reached on loopback alone.
+    """
 
     def __init__(
         self,
@@ -34,6 +36,7 @@ class App:
         on_played: Callable[[Played, Request], None] | None = None,
         injector: Injector | None = None,
         live: Live | None = None,
+        is_local: bool = True,
     ) -> None:
         self.channels: dict[int, Channel] = {}  # by the port of the listener
         self.closing = asyncio.Event()
@@ -42,77 +45,84 @@ class App:
         self._replies: dict[int, Reply] = {}
         self._injector, self._live = injector, live
         self._waits = Waits(player, self.closing)
+        self._control = Control(self._reset, is_local)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        channel = self.channels[scope["server"][1]]
         if scope["type"] == "websocket":
-            await self._open(scope, receive, send)
+            await receive()  # `websocket.connect`
+            await self._open(call(scope, b"", channel, receive, send))
             return
         body = await whole_body(receive)
         if body is None:
             return
-        token, request = read(scope, body)
-        if (request.method, request.target) == RESET:
-            await self._reset(send)
+        asked = call(scope, body, channel, receive, send)
+        if is_control(asked.request.target):
+            status, told = self._control.answer(asked.request.method, asked.request.path, scope)
+            await send_all(send, status, "application/json", told)
+        else:
+            await self._answer(asked)
+
+    async def _answer(self, asked: Call) -> None:
+        fault = await self._fault(asked)
+        if fault is None:
             return
-        port = scope["server"][1]
-        fault = NO_FAULT
-        if self._injector is not None:
-            fault = self._injector.decide(self.channels[port], request.path)
-            if await self._refused(fault, send):
-                return
-        if self._live is not None and self.channels[port] in self._live.channels:
-            await relay(self._live, request, self.channels[port], scope, receive, send)
+        if self._live is not None and asked.channel in self._live.channels:
+            await relay(self._live, asked.request, asked.channel, asked.scope, asked.receive, asked.send)
             return
-        play = play_scope(request.headers, token)
+        result = self._play(self._player.play, asked)
+        if isinstance(result, Played):
+            await self._send_played(result, fault, asked)
+        elif self._live is not None and self._live.answers(result):
+            self._player.spare(result)
+            await relay(self._live, asked.request, result.channel, asked.scope, asked.receive, asked.send)
+        else:
+            await self._send_miss(result, asked.send)
+
+    def _play(self, play: Callable[[Request, Channel, str], Played | Miss], asked: Call) -> Played | Miss:
         try:
-            result = self._player.play(request, self.channels[port], play)
+            result = play(asked.request, asked.channel, asked.play)
         except Exception:
-            self.refuse(port)  # a fault of ours answers nothing: a job whose client swallows it must not pass
+            # A fault of ours answers nothing: a job whose client swallows it must not pass.
+            self.refuse(asked.channel)
             raise
         self._waits.played()
-        if isinstance(result, Miss):
-            if self._live is not None and self._live.answers(result):
-                self._player.spare(result)
-                await relay(self._live, request, result.channel, scope, receive, send)
-                return
-            await self._send_miss(result, send)
-            return
-        if self._on_played is not None:
-            self._on_played(result, request)
+        if self._on_played is not None and isinstance(result, Played):
+            self._on_played(result, asked.request)
+        return result
+
+    async def _send_played(self, result: Played, fault: Fault, asked: Call) -> None:
         ready = self._reply(result)
         if fault.wrong is not None:
             # It did not arrive whole: whoever asks again for it, as after a fault clients do, shall have it.
-            self._player.give_back(result, play)
+            self._player.give_back(result, asked.play)
             ready = spoiled(ready, fault.wrong)
-        waits = self._waits.of(result, play, receive)
-        await self._send_reply(ready, waits, scope["abs.close"], receive, send)
+        await self._send_reply(ready, self._waits.of(result, asked.play, asked.receive), asked)
 
-    async def _open(self, scope: Any, receive: Receive, send: Send) -> None:
-        async def deny(message: Any) -> None:
-            await send({**message, "type": f"websocket.{message['type']}"})
-
-        await receive()  # `websocket.connect`
-        token, request = read({**scope, "method": "GET"}, b"")
-        port = scope["server"][1]
-        try:
-            result = self._player.open(request, self.channels[port], play_scope(request.headers, token))
-        except Exception:
-            self.refuse(port)  # as in `__call__`
-            raise
-        self._waits.played()
+    async def _open(self, asked: Call) -> None:
+        denying = asked.denying()
+        fault = await self._fault(denying)
+        if fault is None:
+            return
+        if self._live is not None and asked.channel in self._live.channels:
+            await self._send_miss(self._player.not_asked_live(asked.request, asked.channel), denying.send)
+            return
+        result = self._play(self._player.open, asked)
         if isinstance(result, Miss):
-            await self._send_miss(result, deny)
-            return
-        if self._on_played is not None:
-            self._on_played(result, request)
-        if result.exchange.websocket is None:
-            await self._send_reply(self._reply(result), None, scope["abs.close"], receive, deny)
-            return
+            await self._send_miss(result, denying.send)
+        elif result.exchange.websocket is None:
+            await self._send_played(result, fault, denying)
+        else:
+            await self._converse(result, fault, asked)
+
+    async def _converse(self, result: Played, fault: Fault, asked: Call) -> None:
         dialogue = self._player.dialogue(result)
-        await accept(result.exchange, scope, send)
-        wrong = await converse(dialogue, scope, receive, send, self._wait, self.closing)
-        if wrong is not None:
-            miss = self._player.miss_message(result, request, dialogue, wrong[0])
+        if fault.wrong is not None:
+            self._player.give_back(result, asked.play)  # as in `_send_played`
+        await accept(result.exchange, asked)
+        said = await converse(dialogue, asked, self._wait, self.closing, fault.wrong)
+        if said is not None:
+            miss = self._player.miss_message(result, asked.request, dialogue, said[0])
             if self._on_miss is not None:
                 self._on_miss(miss)
 
@@ -121,25 +131,27 @@ class App:
         if self._speed is not None:
             await self._until(asyncio.get_running_loop().time() + recorded_ms / 1000 / self._speed)
 
-    async def _reset(self, send: Send) -> None:
+    def _reset(self) -> None:
         self._player.reset()
         if self._injector is not None:
             self._injector.reset()
-        await _send_all(send, 204, "text/plain", b"")
 
-    async def _refused(self, fault: Fault, send: Send) -> bool:
-        """Wait as long as a fault has it, and say whether its answer came in place of a recorded one."""
+    async def _fault(self, asked: Call) -> Fault | None:
+        """Wait as long as a fault has it; None where its answer came in place of a recorded one."""
+        if self._injector is None:
+            return NO_FAULT
+        fault = self._injector.decide(asked.channel, asked.request.path)
         if fault.latency_ms:
             await self._until(asyncio.get_running_loop().time() + fault.latency_ms / 1000)
         response = None if fault.wrong is None else refusal(fault.wrong)
         if response is None:
-            return False
+            return fault
         fields = [(name.encode(), value.encode()) for name, value in response.headers]
         length = (b"content-length", str(len(response.body.data)).encode())
         start = {"type": "http.response.start", "status": response.status, "headers": [*fields, length]}
-        await send(start)
-        await send({"type": "http.response.body", "body": response.body.data, "more_body": False})
-        return True
+        await asked.send(start)
+        await asked.send({"type": "http.response.body", "body": response.body.data, "more_body": False})
+        return None
 
     def _reply(self, played: Played) -> Reply:
         if played.response is not played.exchange.response:
@@ -153,9 +165,9 @@ class App:
         exchange, response = played.exchange, played.response
         return reply(exchange, response and in_its_time(response, exchange.started_at, self._speed))
 
-    def refuse(self, port: int) -> None:
+    def refuse(self, channel: Channel) -> None:
         """Count as missed what was refused before it could be looked up."""
-        miss = self._player.unreadable(self.channels[port])
+        miss = self._player.unreadable(channel)
         if self._on_miss is not None:
             self._on_miss(miss)
 
@@ -163,11 +175,10 @@ class App:
         if self._on_miss is not None:
             self._on_miss(miss)
         content_type, body = answer(miss, self._player.cassette.exchanges)
-        await _send_all(send, STATUS, content_type, body)
+        await send_all(send, STATUS, content_type, body)
 
-    async def _send_reply(
-        self, ready: Reply, waits: Waiting | None, close: Callable[[], None], receive: Receive, send: Send
-    ) -> None:
+    async def _send_reply(self, ready: Reply, waits: Waiting | None, asked: Call) -> None:
+        send = asked.send
         if self._speed is not None or waits is not None:
             await self._send_in_time(ready, self._speed or math.inf, waits, send)
         elif ready.start is not None:
@@ -175,7 +186,7 @@ class App:
             for message in ready.messages:
                 await send(message)
         if ready.ending is not Ending.WHOLE:
-            await _end(ready, close, receive)
+            await _end(ready, asked)
 
     async def _send_in_time(self, ready: Reply, speed: float, waits: Waiting | None, send: Send) -> None:
         begun = asyncio.get_running_loop().time()
@@ -198,22 +209,11 @@ class App:
                 await asyncio.wait_for(self.closing.wait(), delay)
 
 
-async def _end(ready: Reply, close: Callable[[], None], receive: Receive) -> None:
+async def _end(ready: Reply, asked: Call) -> None:
     if ready.ending is Ending.HELD:
         patience = None if ready.patience_ms is None else ready.patience_ms / 1000
         with suppress(TimeoutError):  # the client is still there: the connection ends now
             async with asyncio.timeout(patience):
-                await gone(receive)
-    close()
-    await gone(receive)
-
-
-async def _send_all(send: Send, status: int, content_type: str, body: bytes) -> None:
-    # `x-should-retry` is how OpenAI's and Anthropic's SDKs are told not to try again.
-    headers = [
-        (b"content-type", content_type.encode()),
-        (b"x-should-retry", b"false"),
-        *([(b"content-length", str(len(body)).encode())] if status != 204 else []),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
+                await gone(asked.receive)
+    asked.close()
+    await gone(asked.receive)

@@ -95,8 +95,8 @@ def spoiled(ready: Reply, rule: FaultRule) -> Reply:
     if rule.kind == "cut":
         return _cut(ready, int(rule.amount))
     number = min(int(rule.amount), len(ready.messages)) - 1
-    garbled = {**ready.messages[number], "body": _garbled(ready.messages[number]["body"])}
-    return replace(ready, messages=(*ready.messages[:number], garbled, *ready.messages[number + 1 :]))
+    broken = {**ready.messages[number], "body": garbled(ready.messages[number]["body"])}
+    return replace(ready, messages=(*ready.messages[:number], broken, *ready.messages[number + 1 :]))
 
 
 def _cut(ready: Reply, chunks: int) -> Reply:
@@ -113,7 +113,7 @@ def _going_on(body: bytes) -> Message:
     return {"type": "http.response.body", "body": body, "more_body": True}
 
 
-def _garbled(body: bytes) -> bytes:
+def garbled(body: bytes) -> bytes:
     """As long as it was, with the ends of its lines, and no JSON any more."""
     text = body.rstrip(b"\r\n")
     half = len(text) // 2

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from abs_replay.callers import CONTROL
 from abs_replay.errors import AbsReplayError
 from abs_replay.exchange import Exchange, Recording, Upstream
 from abs_replay.redact import Redactor
-from abs_replay.running import CONTROL, TOKEN_HEADER, Running, running
+from abs_replay.running import TOKEN_HEADER, Running, running
 from abs_replay.shim.talk import Place
 
 if TYPE_CHECKING:

@@ -26,6 +26,8 @@ from abs_replay.exchange import (
 from abs_replay.player import Miss, Player, Reason
 from abs_replay.player.miss import explain
 from abs_replay.server import ReplayServer
+from abs_replay.server.live import Live
+from abs_replay.spec.faults import FaultRule, Faults
 from abs_replay.spec.ignoring import Ignore
 
 LLM = Channel(Role.LLM, "openai")
@@ -205,6 +207,71 @@ def test_messages_keep_their_pace_where_it_is_asked_for(serve: Serve) -> None:
         for _ in said:
             client.recv(timeout=5)
     assert time.monotonic() - begun >= 0.09
+
+
+def test_a_cut_breaks_off_after_so_many_messages_and_who_comes_again_hears_all(
+    serve: Serve, misses: list[Miss]
+) -> None:
+    said = [("server", {"n": number}) for number in range(3)]
+    server = serve(socket(*said), faults=Faults((FaultRule("cut", 2, first=1),)))
+    for heard, code in ((2, 1006), (3, 1000)):
+        with opened(server) as client:
+            assert [json.loads(client.recv(timeout=5)) for _ in range(heard)] == [
+                {"n": number} for number in range(heard)
+            ]
+            assert closing(client)[0] == code
+    assert misses == []
+    assert server.faults == {"cut": 1}
+
+
+@pytest.mark.parametrize("messages", [0, 9])
+def test_a_cut_before_the_first_message_or_after_the_last_sends_no_close_frame(
+    serve: Serve, messages: int
+) -> None:
+    server = serve(socket(("server", {"n": 0})), faults=Faults((FaultRule("cut", messages),)))
+    with opened(server) as client:
+        if messages:
+            client.recv(timeout=5)
+        assert closing(client) == (1006, "")
+
+
+def test_a_malformed_message_is_as_long_as_it_was_and_no_json(serve: Serve) -> None:
+    server = serve(socket(*TALK), faults=Faults((FaultRule("malformed", 2),)))
+    with opened(server) as client:
+        assert json.loads(client.recv(timeout=5)) == {"type": "session.created"}
+        client.send(json.dumps(ask("hi")))
+        garbled = client.recv(timeout=5)
+        assert len(garbled) == len(json.dumps(TALK[2][1]))
+        with pytest.raises(json.JSONDecodeError):
+            json.loads(garbled)
+
+
+def test_a_status_and_a_latency_come_before_the_handshake(serve: Serve, misses: list[Miss]) -> None:
+    rules = FaultRule("latency", 60), FaultRule("rate_limit", 7, first=1)
+    server = serve(socket(("server", {"n": 0})), faults=Faults(rules))
+    begun = time.monotonic()
+    with pytest.raises(InvalidStatus) as refused:
+        opened(server)
+    assert time.monotonic() - begun >= 0.06
+    response = refused.value.response
+    assert (response.status_code, response.headers["retry-after"]) == (429, "7")
+    with opened(server) as client:
+        assert json.loads(client.recv(timeout=5)) == {"n": 0}
+    assert misses == []
+
+
+def test_a_websocket_on_a_channel_that_is_asked_live_is_refused_in_words(
+    serve: Serve, misses: list[Miss]
+) -> None:
+    def ask(*_: object) -> Any:
+        raise AssertionError("nothing is to be asked")
+
+    plain = Exchange("plain", LLM, 0.0, Request("GET", "/v1/models"), Response(200))
+    with pytest.raises(InvalidStatus) as refused:
+        opened(serve(plain, live=Live(ask, frozenset({LLM}))))
+    assert refused.value.response.status_code == 422
+    assert b"not asked live" in refused.value.response.body
+    assert [miss.reason for miss in misses] == [Reason.LIVE_WEBSOCKET]
 
 
 def test_stopping_waits_for_no_conversation(serve: Serve) -> None:

@@ -14,7 +14,8 @@ from abs_replay.cli.recording_control import Control
 from abs_replay.exchange import Exchange, Recording, Request, Upstream
 from abs_replay.recorder import Recorder
 from abs_replay.redact import Redactor
-from abs_replay.running import CONTROL, Running, noted
+from abs_replay.callers import CONTROL
+from abs_replay.running import Running, noted
 from abs_replay.shim.places import Keeper, Wanted, store_path
 from abs_replay.shim.talk import Place
 from abs_replay.store import Store
