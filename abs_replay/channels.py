@@ -23,6 +23,8 @@ SDK_VARIABLES = {
 
 # SDKs refuse to start without these; what stands in them does not matter to a recording.
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
+# Google's SDK warns where both are set, and takes this one.
+OTHER_KEYS = {"GEMINI_API_KEY": "GOOGLE_API_KEY"}
 PLACEHOLDER = "replayed-by-abs"
 
 
@@ -102,7 +104,8 @@ def replay_environment(
     leading = {channel: url for channel, url in addresses.items() if channel in declared}
     variables = environment(addresses) | environment(leading)
     if any(channel.role is Role.LLM for channel in addresses):
-        variables |= {key: PLACEHOLDER for key in KEYS if not environ.get(key)}
+        missing = [key for key in KEYS if not (environ.get(key) or environ.get(OTHER_KEYS.get(key, key)))]
+        variables |= dict.fromkeys(missing, PLACEHOLDER)
     return variables | without_proxy(environ)
 
 

@@ -58,11 +58,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`now` and `oldest` in Unix seconds and seconds; `used` are the ids that a replay played."""
+    """`now` and `oldest` in Unix seconds and seconds; `used` are the ids that a replay played.
+
+    Of the `unplayable` channels it could play nothing.
+    """
 
     now: float = 0.0
     oldest: float | None = None
     used: Collection[str] | None = None
+    unplayable: Collection[str] = ()
 
 
 def findings(cassette: Cassette, limits: Limits = Limits()) -> tuple[Finding, ...]:
@@ -89,7 +93,9 @@ def _age(cassette: Cassette, limits: Limits) -> Iterator[Finding]:
 
 
 def _use(exchange: Exchange, limits: Limits) -> Iterator[Told]:
-    if limits.used is not None and exchange.id not in limits.used:
+    if limits.used is None or str(exchange.channel) in limits.unplayable:
+        return
+    if exchange.id not in limits.used:
         yield "unplayed", "nothing asked for it in the replay that was reported"
 
 

@@ -189,12 +189,12 @@ def serving(item: pytest.Item) -> Iterator[InTest]:
             current = _opened(item)
             current.run(until)
         except AbsReplayError as error:
-            pytest.fail(str(error), pytrace=False)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         yield current
     try:
         current.end()
     except AbsReplayError as error:
-        pytest.fail(str(error), pytrace=False)
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
 def _opened(item: pytest.Item) -> InTest:

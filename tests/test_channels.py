@@ -119,3 +119,11 @@ def test_what_was_declared_leads_a_replay_as_it_led_the_recording_whatever_a_pro
     assert recorded.items() <= variables.items()
     assert variables["OPENAI_BASE_URL"] == variables["ABS_LLM_URL"] == addresses[declared]
     assert variables["ABS_LLM_OPENAI_URL"] == addresses[met]
+
+
+def test_keys_are_placeholders_where_an_sdk_would_find_none() -> None:
+    addresses = {Channel(Role.LLM, "gemini"): "http://127.0.0.1:1"}
+    assert replay_environment(addresses, {})["GEMINI_API_KEY"] == "replayed-by-abs"
+    assert "GEMINI_API_KEY" not in replay_environment(addresses, {"GEMINI_API_KEY": "k"})
+    assert "GEMINI_API_KEY" not in replay_environment(addresses, {"GOOGLE_API_KEY": "k"})
+    assert "OPENAI_API_KEY" not in replay_environment({Channel(Role.TOOL, "t"): "http://127.0.0.1:1"}, {})

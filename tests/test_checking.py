@@ -169,6 +169,12 @@ def test_what_a_replay_did_not_play_is_found_only_with_its_report() -> None:
     assert told(first, second) == []
 
 
+def test_what_a_replay_could_not_play_since_its_channel_was_live_is_not_unplayed() -> None:
+    exchange = replace(chat(), id="a")
+    limits = Limits(used=frozenset(), unplayable=frozenset({str(exchange.channel)}))
+    assert told(exchange, limits=limits) == []
+
+
 @pytest.mark.parametrize("code", CODES)
 def test_every_code_has_a_severity(code: str) -> None:
     wanted = Severity.ERROR if CODES[code][0] else Severity.WARNING

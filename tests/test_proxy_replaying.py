@@ -169,6 +169,16 @@ def test_a_host_that_nobody_recorded_is_a_miss_that_names_those_that_were(truste
     assert (running.player.summary().missed, len(running.misses)) == (1, 1)
 
 
+def test_a_host_that_nobody_recorded_misses_in_the_shape_of_the_api_that_is_asked(trusted: Authority) -> None:
+    there = exchange("1", SHOP, "/s", "shop.invalid", streamed())
+    with proxy(recorded(there), trusted) as running, running.client() as http:
+        openai = http.post("https://api.openai.invalid/v1/chat/completions", json={"model": "m"})
+        mcp = http.post("https://tools.invalid/mcp", json={"jsonrpc": "2.0", "id": 7, "method": "ping"})
+    assert "cassette knows shop.invalid:443" in openai.json()["error"]["message"]
+    assert openai.json()["error"]["code"] == "replay_miss"
+    assert (mcp.json()["id"], mcp.json()["error"]["code"]) == (7, -32001)
+
+
 def test_an_exchange_that_ended_before_its_first_byte_does_so_again(trusted: Authority) -> None:
     there = [
         exchange("1", SHOP, "/a", "shop.invalid", outcome=Outcome.UPSTREAM_CLOSED),

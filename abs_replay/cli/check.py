@@ -5,7 +5,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,7 +108,10 @@ def command(
     from abs_replay.checking import Limits
 
     _known(allow)
-    limits = Limits(time.time(), max_age, None if report is None else _used(report))
+    limits = Limits(time.time(), max_age)
+    if report is not None:
+        used, unplayable = _reported(report)
+        limits = replace(limits, used=used, unplayable=unplayable)
     found = [each for path in _files(paths) for each in _look(path, limits) if not _is_allowed(each, allow)]
     for line in _WRITERS[format_](found):
         say(line, err=False)
@@ -125,11 +128,12 @@ def _known(allow: Collection[str]) -> None:
             raise UsageError(f"--allow {text!r}: there is no code {code!r}; known: {', '.join(CODES)}")
 
 
-def _used(report: Path) -> frozenset[str]:
+def _reported(report: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """The ids that were used, and the channels of which nothing could be."""
     try:
         document = json.loads(report.read_bytes())
-        return frozenset(map(str, document["used"]))
-    except (ValueError, KeyError, TypeError, OSError) as error:
+        return frozenset(map(str, document["used"])), frozenset(map(str, document.get("unplayable", ())))
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise UsageError(f"{report}: no report of `abs replay --report`: {error}") from None
 
 

@@ -106,8 +106,12 @@ class Hybrid:
 
     def without_live(self, summary: "Summary") -> "Summary":
         """The summary without recorded exchanges that nobody could ask for, since their channel was live."""
-        channels = self.live.channels if self.live else frozenset()
-        return replace(summary, unused=tuple(e for e in summary.unused if e.channel not in channels))
+        return replace(summary, unused=tuple(e for e in summary.unused if e.channel not in self.channels))
+
+    @property
+    def channels(self) -> frozenset[Channel]:
+        """Those that are asked live whatever is recorded."""
+        return self.live.channels if self.live else frozenset()
 
     @property
     def counts(self) -> dict[str, int]:

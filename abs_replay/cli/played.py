@@ -1,7 +1,7 @@
 """What a replay came to, at its end: for people in lines, for jobs in a file."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from abs_replay.errors import UsageError
 
 if TYPE_CHECKING:
     from abs_replay.cassette import Cassette
+    from abs_replay.exchange import Channel
     from abs_replay.player import Summary
 
 _UNUSED_SHOWN = 10
@@ -23,9 +24,16 @@ def write_report(
     summary: "Summary",
     faults: Mapping[str, int] = _NONE,
     live: Mapping[str, int] = _NONE,
+    live_channels: "Collection[Channel]" = (),
 ) -> None:
-    """For `abs check --report` and for jobs: ids, since numbers move when a cassette is edited."""
+    """For `abs check --report` and for jobs: ids, since numbers move when a cassette is edited.
+
+    Of the `unplayable` channels nothing recorded could be asked for: they were live, or refused as recorded.
+    """
+    from abs_replay.player import refused_channels
     from abs_replay.player.miss import explain
+
+    unplayable = {*live_channels, *refused_channels(cassette.exchanges)}
 
     report = {
         "cassette": cassette.recording.name,
@@ -46,6 +54,8 @@ def write_report(
         report["faults"] = dict(faults)
     if live:
         report["live"] = dict(live)
+    if unplayable:
+        report["unplayable"] = sorted(map(str, unplayable))
     try:
         path.write_text(f"{json.dumps(report, indent=2)}\n", encoding="utf-8")
     except OSError as error:

@@ -287,6 +287,6 @@ def _end(player: "Player", faults: Mapping[str, int], hybrid: Hybrid, status: in
         show(summary, faults)
         hybrid.show()
     if options.report is not None:
-        write_report(options.report, player.cassette, summary, faults, hybrid.counts)
+        write_report(options.report, player.cassette, summary, faults, hybrid.counts, hybrid.channels)
     failed = summary.missed > 0 or hybrid.lost > 0 or (options.fail_unused and len(summary.unused) > 0)
     return exit_status(status, failed)

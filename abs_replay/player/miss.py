@@ -93,15 +93,18 @@ def _times(count: int) -> str:
 
 def answer(miss: Miss, exchanges: Sequence[Exchange]) -> tuple[str, bytes]:
     """Give content type and body of the error that the client gets."""
-    message = f"abs replay: {explain(miss, exchanges)}"
-    document = json_body(miss.request.body.data)
-    path = miss.request.path
+    return shaped(miss.request, f"abs replay: {explain(miss, exchanges)}", miss.reason)
+
+
+def shaped(request: Request, message: str, reason: Reason) -> tuple[str, bytes]:
+    """Give content type and body of an error in the shape of the API that a request is for."""
+    document = json_body(request.body.data)
     if isinstance(document, dict) and document.get("jsonrpc") == "2.0":
         return _written(_json_rpc(document, message))
     for suffixes, shape in _SHAPES:
-        if path.endswith(suffixes) and miss.request.method == "POST":
+        if request.path.endswith(suffixes) and request.method == "POST":
             return _written(shape(message))
-    return _written(_problem(message, miss), "application/problem+json")
+    return _written(_problem(message, reason), "application/problem+json")
 
 
 def _written(document: dict[str, Any], content_type: str = "application/json") -> tuple[str, bytes]:
@@ -125,11 +128,11 @@ def _gemini(message: str) -> dict[str, Any]:
     return {"error": {"code": STATUS, "message": message, "status": CODE.upper()}}
 
 
-def _problem(message: str, miss: Miss) -> dict[str, Any]:
+def _problem(message: str, reason: Reason) -> dict[str, Any]:
     """RFC 9457."""
     title, _, detail = message.partition("\n")
     shown: dict[str, Any] = {"type": "about:blank", "title": title, "status": STATUS, "detail": detail}
-    return shown | {"code": CODE, "reason": miss.reason.value}
+    return shown | {"code": CODE, "reason": reason.value}
 
 
 _SHAPES = (

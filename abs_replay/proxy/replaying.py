@@ -4,7 +4,6 @@ mitmproxy itself can not stream an answer that an addon makes up; so each reques
 the one engine there is. `server_connect` refuses everything else, whatever becomes of the other hooks.
 """
 
-import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -15,8 +14,8 @@ from mitmproxy import http, tls
 from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 
 from abs_replay.exchange import Body, Channel, Request, Role
-from abs_replay.player import Miss, Player
-from abs_replay.player.miss import CODE, STATUS
+from abs_replay.player import Miss, Player, Reason
+from abs_replay.player.miss import STATUS, shaped
 from abs_replay.proxy.authority import authority
 from abs_replay.proxy.engine import Tls
 from abs_replay.proxy.recorded_hosts import LOCAL_NAMES, Address, RecordedHosts, address
@@ -137,9 +136,8 @@ class Leading:
         self._ask(asked, Channel(Role.TOOL, place))  # where nothing can have been recorded: a miss
         known = ", ".join(self._hosts.known) or "no host"
         title = f"abs replay: nothing was recorded at {place}; the cassette knows {known}"
-        problem = {"type": "about:blank", "title": title, "status": STATUS, "code": CODE, "reason": "unknown"}
-        headers = {"content-type": "application/problem+json", "x-should-retry": "false"}
-        return http.Response.make(STATUS, json.dumps(problem), headers)
+        content_type, told = shaped(asked, title, Reason.UNKNOWN)
+        return http.Response.make(STATUS, told, {"content-type": content_type, "x-should-retry": "false"})
 
 
 class _Stranger:
