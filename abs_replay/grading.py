@@ -200,31 +200,6 @@ def resolve(template: Template, trace: Trace, settings: Settings) -> Session:
     return template.resolve(sources)
 
 
-def with_carried(report: Report, store: "Store") -> Report:
-    """Mark the verdicts that equal those of the last grading of the same session and trace."""
-    from abs_replay import comparison
-
-    last = _last_runs(store, {(run.session, run.trace) for run in report.runs})
-    carried = frozenset(
-        (run.session, run.trace, at)
-        for run in report.runs
-        if (run.session, run.trace) in last
-        for at in comparison.carried(last[run.session, run.trace], run)
-    )
-    return replace(report, carried=carried)
-
-
-def _last_runs(store: "Store", wanted: set[tuple[str, str]]) -> dict[tuple[str, str], Run]:
-    found: dict[tuple[str, str], Run] = {}
-    for summary in reversed(store.gradings() if store.path.exists() else ()):
-        if len(found) == len(wanted):
-            break
-        for run in store.grading(summary.id).report.runs:
-            if (run.session, run.trace) in wanted:
-                found.setdefault((run.session, run.trace), run)
-    return found
-
-
 def new_id(now: datetime) -> str:
     """An id for a grading: those of later gradings sort behind it."""
     import secrets

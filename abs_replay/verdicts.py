@@ -65,7 +65,8 @@ class Judged:
     usage: Usage = NO_USAGE
 
 
-# Not frozen, though nothing changes one: millions are made, and to freeze it takes five times as long.
+# Verdicts, results and runs are not frozen, though nothing changes one: millions are made, and a frozen
+# one takes five times as long.
 @dataclass(slots=True)
 class Verdict:
     """One evaluation, decided. `evidence` holds the `seq` of the steps that it looked at."""
@@ -85,6 +86,13 @@ class Verdict:
     fingerprint: str = ""
     label: str = ""  # the rule in words, for people: `contains "on the way"`
     judged: Judged | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether a judge was asked for it, or for a part of it, in this grading."""
+        if self.judged is not None and self.judged.usage.calls:
+            return True
+        return any(child.asked for child in self.children)
 
     def labelled(self, label: str, children: tuple["Verdict", ...]) -> "Verdict":
         """The verdict with its label and labelled parts; `replace` would take thrice as long."""
@@ -107,7 +115,7 @@ class Verdict:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BehaviorResult:
     """One expected behavior with the observed step (`seq`) that it took. `near` explains an
     unmatched one: the step that came closest and what did not fit."""
@@ -125,7 +133,7 @@ class BehaviorResult:
     evaluations: tuple[Verdict, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Run:
     """One session over one trace. `questions` are those that a judge has yet to answer."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from abs_replay.carrying import with_carried
 from abs_replay.errors import SpecError, UsageError
 from abs_replay.grading import (
     Settings,
@@ -16,7 +17,6 @@ from abs_replay.grading import (
     new_id,
     select_given,
     select_stored,
-    with_carried,
 )
 from abs_replay.scoring import Policy
 from abs_replay.spec.loader import load

@@ -37,7 +37,8 @@ def _has_gradings(options: Options) -> bool:
 
 def kept(report: "Report", documents: "Documents", options: Options) -> "Grading":
     """The report as a grading; kept in the store where the traces come from it, or `--store` names it."""
-    from abs_replay.grading import keep, with_carried
+    from abs_replay.carrying import with_carried
+    from abs_replay.grading import keep
     from abs_replay.verdicts import Grading
 
     now = datetime.now(UTC)

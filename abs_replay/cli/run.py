@@ -228,7 +228,8 @@ def _report(documents: "Documents", played: Played, name: str, options: Options,
 
 
 def _kept(report: "Report", documents: "Documents", played: Played, store: "Store | None") -> "Report":
-    from abs_replay.grading import keep, with_carried
+    from abs_replay.carrying import with_carried
+    from abs_replay.grading import keep
 
     if store is None:
         return report

@@ -6,6 +6,7 @@ from pathlib import Path
 from abs_replay.store.answers import KeptAnswer
 from abs_replay.store.holders import LongHold
 from abs_replay.store.labels import Label
+from abs_replay.store.last_runs import LastRun, named
 from abs_replay.store.marks import Kept, exchanges_in
 from abs_replay.store.merging import Merged
 from abs_replay.store.notes import Note, annotated
@@ -35,6 +36,7 @@ __all__ = [
     "Kept",
     "KeptAnswer",
     "Label",
+    "LastRun",
     "LeftOut",
     "LongHold",
     "Merged",
@@ -49,6 +51,7 @@ __all__ = [
     "annotated",
     "default_path",
     "exchanges_in",
+    "named",
     "steps_as_parquet",
 ]
 

@@ -18,6 +18,7 @@ from abs_replay.store import (
     writing,
 )
 from abs_replay.store.labels import Labelling
+from abs_replay.store.last_runs import LastRun, RunKey, last_runs
 from abs_replay.store.marks import Kept
 from abs_replay.store.querying import Querying
 from abs_replay.store.references import KINDS, is_place, resolve
@@ -204,6 +205,11 @@ class Store(Upkeep, Labelling, Querying):
             return gradings.grading(
                 connection, known[resolve(ref, [(id_, None) for id_ in known], "grading", self.path)]
             )
+
+    def last_runs(self, wanted: Iterable[RunKey]) -> dict[RunKey, LastRun]:
+        """The newest run of each of these sessions and traces that was graded."""
+        with self._reading() as connection:
+            return last_runs(connection, wanted)
 
     def keep_answers(
         self,
