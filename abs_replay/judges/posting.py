@@ -1,0 +1,39 @@
+"""Sends the bodies of those wires that need no vendor's package: JSON over httpx."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from abs_replay.exact_json import Json, dumps
+from abs_replay.judges.calling import Arrived
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class Poster:
+    """One connection pool to one address; opened with the first body."""
+
+    def __init__(self, url: str, headers: Mapping[str, str], timeout: float) -> None:
+        self._url, self._headers, self._timeout = url, dict(headers), timeout
+        self._client: httpx.AsyncClient | None = None
+
+    async def post(self, body: Mapping[str, Json]) -> Arrived:
+        """Post a body; raises `ConnectionError` or `TimeoutError` where there is no response."""
+        import httpx
+
+        if self._client is None:
+            limits = httpx.Limits(max_connections=None)  # how many go at once is the panel's business
+            self._client = httpx.AsyncClient(timeout=self._timeout, limits=limits)
+        headers = {"content-type": "application/json", **self._headers}
+        try:
+            response = await self._client.post(self._url, content=dumps(body).encode(), headers=headers)
+        except httpx.TimeoutException:
+            raise TimeoutError from None
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            raise ConnectionError(str(error) or type(error).__name__) from None
+        return Arrived(response.status_code, response.headers, response.text)
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
