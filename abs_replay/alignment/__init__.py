@@ -20,7 +20,7 @@ from abs_replay.trace import Step, Trace, Visibility
 __all__ = ["NO_JUDGE", "Alignment", "Place", "Seen", "align"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: as for `verdicts.Verdict`
 class Alignment:
     """One place a behavior; the visible steps, annotated; the `seq` of those that nobody took.
 

@@ -232,6 +232,8 @@ class TurnIndex:
     def _judge(self, criteria: str, mask: int, at: str) -> _Decision:
         fit, trouble, questions = 0, None, []
         for position in bits(mask):
+            if unsaid(self.steps[position]):
+                continue  # A7 looks at words, and these are none: no judge is asked about them
             question = criterion_question(criteria, self.steps[position], f"{at}.matches_when")
             answer = self.answers.get(question.digest)
             if answer is None:
@@ -241,6 +243,25 @@ class TurnIndex:
             elif answer.score >= 0.5:
                 fit |= 1 << position
         return _Decision(fit, trouble, tuple(questions))
+
+
+def unsaid(step: Step) -> str | None:
+    """Say why there are no words to judge where a step should have some: it failed, or it is empty.
+
+    Of a step that failed what came before is no answer; but a tool's error is what the tool says.
+    """
+    if step.action not in COMMUNICATION:
+        return None  # a call, or a hand-off, is judged by what it does
+    if step.error is not None and step.actor != "tool":
+        return f"step {step.seq} failed: {step.error}"
+    return f"step {step.seq} is empty" if is_blank(step.content) else None
+
+
+def is_blank(content: Json) -> bool:
+    """Whether content says nothing: none at all, white space, an empty list or object."""
+    if isinstance(content, str):
+        return not content.strip()
+    return content is None or (isinstance(content, Mapping | list | tuple) and not content)
 
 
 def criterion_question(criteria: str, step: Step, at: str) -> Question:

@@ -69,7 +69,8 @@ class AlignedTurns:
                 self.formed.pop()  # dropping a user behavior lengthens the turn that it would have ended
                 self.results.pop()
                 self._next_turn()
-        self.open_turns = self._open_turns()
+        if self.plan.has_criteria:
+            self.open_turns = self._open_turns()
 
     def _next_turn(self) -> None:
         start = self.formed[-1].end if self.formed else 0

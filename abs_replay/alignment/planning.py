@@ -14,7 +14,8 @@ class Plan(NamedTuple):
 
     `blocks` numbers unordered blocks; `answering` holds the tool responses that have a call of
     their target before them, and so must answer one that was matched (A12). `requires` has the
-    behavior that another requires; where a user's does, the turns `hang_together`.
+    behavior that another requires; where a user's does, the turns `hang_together`. A judge may be asked
+    where the session `has_criteria`.
     """
 
     behaviors: Sequence[Behavior]
@@ -22,6 +23,7 @@ class Plan(NamedTuple):
     answering: frozenset[int]
     requires: Mapping[int, int]
     hang_together: bool
+    has_criteria: bool
 
 
 def plan_of(session: Session) -> Plan:
@@ -55,6 +57,7 @@ def _planned(key: _Itself) -> Plan:
         frozenset(_answering(behaviors, aliases)),
         requires,
         any(behaviors[index].actor == "user" for index in requires),
+        any(behavior.matches_when is not None for behavior in behaviors),
     )
 
 

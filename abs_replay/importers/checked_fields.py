@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from abs_replay import exact_json
@@ -15,30 +14,51 @@ _KINDS: Final[Mapping[type, str]] = {str: "text", dict: "an object", list: "a li
 _SHORT: Final[Mapping[str, str]] = {"args": "arguments", "params": "arguments", "tool": "target"}
 
 
-@dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a file a value stands, for messages: `FILE:LINE: steps[3].seq`."""
+    """Where in a file a value stands, for messages: `FILE:LINE: steps[3].seq`.
 
-    file: str
-    line: int | None = None
-    path: str = ""
-    text: str = field(default="", repr=False, compare=False)  # of a whole file: the line is looked up in it
+    `text` is a whole file's, in which the line is looked up. Every value has a place, nearly none needs
+    its path: it is put together when it is told.
+    """
+
+    __slots__ = ("_above", "_key", "file", "line", "text")
+
+    def __init__(
+        self,
+        file: str,
+        line: int | None = None,
+        text: str = "",
+        above: "Place | None" = None,
+        key: str | int = "",
+    ) -> None:
+        self.file, self.line, self.text, self._above, self._key = file, line, text, above, key
 
     def at(self, key: str | int) -> "Place":
-        step = f"[{key}]" if isinstance(key, int) else f".{key}" if self.path else key
-        return Place(self.file, self.line, self.path + step, self.text)
+        return Place(self.file, self.line, self.text, self, key)
+
+    @property
+    def path(self) -> str:
+        if self._above is None:
+            return ""
+        above = self._above.path
+        return above + (
+            f"[{self._key}]" if isinstance(self._key, int) else f".{self._key}" if above else self._key
+        )
 
     def wrong(self, message: str) -> UsageError:
-        line = self.line or line_of(self.text, self.path)
+        path = self.path
+        line = self.line or line_of(self.text, path)
         where = f"{self.file}:{line}" if line else self.file
-        return UsageError(": ".join(part for part in (where, self.path, message) if part))
+        return UsageError(": ".join(part for part in (where, path, message) if part))
 
 
-def refuse_misspelt(fields: Mapping[str, Any], known: Collection[str], place: Place) -> None:
+def refuse_misspelt(fields: Mapping[str, Any], known: Mapping[str, object], place: Place) -> None:
     """Refuse what is nearly a known key that is absent: ignored, it would be missed silently.
 
     Other unknown keys are those of later versions, which are ignored (FORMATS).
     """
+    if fields.keys() <= known.keys():
+        return
     for key in fields:
         near = None if key in known else _SHORT.get(key) or nearest(key, known, 0.8)
         if near in known and near not in fields:
@@ -94,9 +114,9 @@ def number(fields: Mapping[str, Any], key: str, place: Place) -> float | None:
 
 def typed(value: Any, kind: type, place: Place, key: str | None = None) -> Any:
     """Give a value of that kind, or say that it is none; it stands at `place`, or under `key` there."""
-    if isinstance(value, bool) or not isinstance(value, kind):
+    if not isinstance(value, kind) or isinstance(value, bool):
         raise _there(place, key).wrong(f"is {shown(value)}, not {_KINDS[kind]}")
-    if isinstance(value, int) and abs(value) >= LARGEST:
+    if kind is int and abs(value) >= LARGEST:
         raise _there(place, key).wrong(f"is {shown(value)}, which is too large")
     return value
 

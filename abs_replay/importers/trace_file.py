@@ -28,8 +28,8 @@ from abs_replay.importers.checked_fields import (
 )
 from abs_replay.trace import ACTIONS, ACTORS, Branch, Source, Step, Trace, Usage, Visibility
 
-TRACE_KEYS = ("trace", *(field.name for field in fields_of(Trace) if field.name != "id"))
-STEP_KEYS = tuple(field.name for field in fields_of(Step))
+TRACE_KEYS = dict.fromkeys(["trace", *(field.name for field in fields_of(Trace) if field.name != "id")])
+STEP_KEYS = dict.fromkeys(field.name for field in fields_of(Step))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -209,7 +209,7 @@ def _step(value: Any, place: Place) -> Step:
         seq=required(fields, "seq", int, place),
         actor=_actor(fields, place),
         action=_action(fields, place),
-        **{key: read(fields, key, place) for key, read in _OPTIONAL.items() if key in fields},
+        **{key: read(fields, key, place) for key in fields if (read := _OPTIONAL.get(key))},
     )
 
 
