@@ -17,8 +17,9 @@ from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from abs_replay.errors import UsageError
-from abs_replay.store import opening, views
+from abs_replay.store import migrations, opening, traces, views
 from abs_replay.store.held import Held
+from abs_replay.trace import Trace
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -73,6 +74,23 @@ def shut(connection: DuckDBPyConnection) -> None:
     views.create(connection)
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET lock_configuration = true")
+
+
+def where(
+    given: Sequence[Trace], condition: str, limit_s: float = TIME_LIMIT_S
+) -> dict[tuple[str, str], bool]:
+    """The same of traces that are in no store; the other views are empty."""
+    import duckdb
+
+    recordings: dict[str, list[Trace]] = {}
+    for trace in given:
+        recordings.setdefault(trace.recording or "", []).append(trace)
+    with duckdb.connect(":memory:", config=SHUT_IN) as connection:
+        migrations.migrate(connection, 0)
+        for recording, its in recordings.items():
+            traces.save(connection, recording, its, "", "")
+        shut(connection)
+        return fitting(connection, condition, limit_s)
 
 
 def fitting(connection: DuckDBPyConnection, condition: str, limit_s: float) -> dict[tuple[str, str], bool]:

@@ -158,7 +158,7 @@ def test_a_query_changes_nothing_and_sets_nothing(ask: Ask, folder: Path, sql: s
 
 @pytest.mark.parametrize(
     "sql",
-    (
+    [
         "SELECT 1; SELECT 2",
         "SELECT 1;; SELECT 2;",
         "SELECT 1 -- a\n; COPY (SELECT 1) TO 'FOLDER/out.csv'",
@@ -167,23 +167,23 @@ def test_a_query_changes_nothing_and_sets_nothing(ask: Ask, folder: Path, sql: s
         " ;; ",
         "-- SELECT 1",
         "/* SELECT 1 */",
-    ),
+    ],
 )
 def test_one_statement_is_run_and_no_other_number(ask: Ask, sql: str) -> None:
-    with pytest.raises(UsageError, match="statements? where there has to be one"):
+    with pytest.raises(UsageError, match=r"statements? where there has to be one"):
         ask(sql)
 
 
 @pytest.mark.parametrize(
     "sql",
-    (
+    [
         "SELECT id FROM traces;",
         "/* ; */ SELECT id FROM traces -- ;",
         "FROM traces SELECT id",
         "WITH a AS (FROM traces) SELECT id FROM a",
         "SELECT 't-1' UNION SELECT id FROM traces",
         "VALUES ('t-1')",
-    ),
+    ],
 )
 def test_a_select_is_answered_however_it_is_written(ask: Ask, sql: str) -> None:
     assert ask(sql).rows == (("t-1",),)
@@ -195,7 +195,7 @@ def test_a_view_of_the_store_takes_no_documented_ones_place(ask: Ask) -> None:
 
 @pytest.mark.parametrize(
     ("sql", "said"),
-    (
+    [
         ("SELECT nope FROM traces", 'Referenced column "nope" not found in FROM clause! Candidate bindings'),
         ("SELECT *\nFROM\nnowhere", "nowhere does not exist!.*(line 3)"),
         ("SELEC 1", 'syntax error at or near "SELEC"'),
@@ -203,7 +203,7 @@ def test_a_view_of_the_store_takes_no_documented_ones_place(ask: Ask) -> None:
         ("SELECT 'a", "unterminated string literal"),
         ("SELECT $1", "Values were not provided for the following parameters: 1"),
         ("SELECT '\ud800'", "a character that is none"),
-    ),
+    ],
 )
 def test_what_is_wrong_with_a_query_is_said_in_one_line(ask: Ask, sql: str, said: str) -> None:
     with pytest.raises(UsageError) as refused:

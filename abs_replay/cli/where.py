@@ -1,0 +1,41 @@
+"""`--where SQL`: traces chosen by a condition over the columns of the view `traces` (`abs sql --schema`)."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from abs_replay.errors import UsageError
+
+if TYPE_CHECKING:
+    from abs_replay.store import Store
+    from abs_replay.trace import Trace
+
+
+def option[Command: Callable[..., Any]](command: Command) -> Command:
+    """Give a command `--where`."""
+    return click.option(
+        "--where", metavar="SQL", help="Only traces of which this holds: \"tags->>'ticket' = '42'\"."
+    )(command)
+
+
+def fitting(traces: Sequence["Trace"], condition: str | None, store: "Store | None") -> Sequence["Trace"]:
+    """The traces of which the condition holds; those of files, where no store is given, by themselves.
+
+    Raises `UsageError` in one line.
+    """
+    if condition is None:
+        return traces
+    from abs_replay.store.querying import where
+
+    try:
+        holds = where(traces, condition) if store is None else store.traces_where(condition)
+    except UsageError as error:
+        raise UsageError(f"--where: {error}") from None
+    unknown = [trace.id for trace in traces if (trace.recording or "", trace.id) not in holds]
+    if unknown:
+        raise UsageError(
+            f"--where: {len(unknown)} of the traces, {unknown[0]} for one, could not be kept in the store: "
+            "try again when nobody else holds it"
+        )
+    return [trace for trace in traces if holds[trace.recording or "", trace.id]]
