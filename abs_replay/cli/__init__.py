@@ -30,6 +30,7 @@ COMMANDS = {
     "grade": ("abs_replay.cli.grade", "Judge stored traces by sessions; nothing is run."),
     "diff": ("abs_replay.cli.diff", "List what flipped between two gradings."),
     "sql": ("abs_replay.cli.sql", "Ask the store in SQL, over documented views."),
+    "trials": ("abs_replay.cli.trials", "Show how reliably sessions pass that were played several times."),
     "report": ("abs_replay.cli.report", "Show a saved report again, in any format."),
     "validate": ("abs_replay.cli.validate", "Check session documents and say all that is wrong."),
     "schema": ("abs_replay.cli.schema", "Print the JSON Schema of session documents, for editors."),
