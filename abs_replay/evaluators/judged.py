@@ -1,7 +1,8 @@
 """Rules that a judge decides: `llm_judge`, the dimensions, `custom` (SEMANTICS E6).
 
 Nobody is asked here. Without an answer the verdict is pending and a `Question` is left behind;
-with one it is the answer's score against the threshold. A question's evidence is
+with one it is the answer's score against the threshold. About words that are not there, or broke off,
+nothing is asked: the verdict is failed. A question's evidence is
 
     {"steps": [{"seq", "actor", "action", "target", "content" | "arguments"}, ...],
      "step": the `seq` of the step that is judged, or null for the whole conversation,
@@ -16,7 +17,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from abs_replay.alignment import Seen
-from abs_replay.alignment.compatibility import COMMUNICATION, EXECUTION, category, is_call, is_tool_response
+from abs_replay.alignment.compatibility import (
+    COMMUNICATION,
+    EXECUTION,
+    category,
+    is_blank,
+    is_call,
+    is_tool_response,
+    unsaid,
+)
 from abs_replay.evaluators.blocking import INPUTS
 from abs_replay.evaluators.context import Context, failed, observed_in, verdict
 from abs_replay.exact_json import Json
@@ -24,6 +33,7 @@ from abs_replay.judgement import Answer, Question, digest_of
 from abs_replay.predicates import Undecided
 from abs_replay.spec.rules import AnyRule, Custom
 from abs_replay.spec.session import Evaluation
+from abs_replay.trace import Step
 from abs_replay.verdicts import Judged, Status, StepStatus, Verdict
 
 THRESHOLD = 0.5
@@ -41,10 +51,17 @@ def judged(evaluation: Evaluation, context: Context) -> Verdict:
         return verdict(evaluation, Status.PENDING, "waits until it is known which steps match")
     try:
         inputs = {name: input_of(name, rule, context) for name in INPUTS if getattr(rule, name, None)}
+        nothing = _nothing_said(rule, context, inputs)
     except NotObserved as absent:
         return failed(evaluation, str(absent))
+    if nothing is not None:
+        # No judge is asked: some pass an answer that is not there. Nor is it an `error` or `not_evaluable`
+        # (R1): the trace shows all there is, and what should have been said was not, as for a behavior
+        # without a step (A10) or a reference to one that was not observed (E6). To leave it out of what
+        # is counted would make an agent that breaks down look better than one that answers badly.
+        return failed(evaluation, f"there is nothing to judge: {nothing}", *_seqs(context))
     question = _question(evaluation, context, inputs)
-    seqs = tuple(seen.step.seq for seen in _scope(context))
+    seqs = _seqs(context)
     answer = context.answers.get(question.digest)
     if answer is None:
         context.questions[question.digest] = question
@@ -107,6 +124,24 @@ def _scope(context: Context) -> list[Seen]:
     return [seen for seen in context.steps[:end] if seen.actor != "system"]
 
 
+def _seqs(context: Context) -> tuple[int, ...]:
+    return tuple(seen.step.seq for seen in _scope(context))
+
+
+def _nothing_said(rule: AnyRule, context: Context, inputs: Mapping[str, Json]) -> str | None:
+    """Say why what is to be judged holds no words: the response, the step, or a whole conversation."""
+    if "response" in inputs:
+        seen = _meant("response", rule, context)
+        failure = unsaid(seen) if seen is not None else None
+        return failure or ("the response is empty" if is_blank(inputs["response"]) else None)
+    if context.behavior is not None:
+        return unsaid(context.step)
+    others = [seen.step for seen in _scope(context) if seen.actor != "user"]
+    if others and not all(map(unsaid, others)):
+        return None
+    return "nobody but the user says or does anything" + "".join(f"; {unsaid(step)}" for step in others[-1:])
+
+
 def _described(seen: Seen) -> dict[str, Json]:
     step: dict[str, Json] = {"seq": seen.step.seq, "actor": seen.actor, "action": seen.action}
     if seen.target is not None:
@@ -120,22 +155,29 @@ def _described(seen: Seen) -> dict[str, Json]:
 
 def input_of(name: str, rule: AnyRule, context: Context) -> Json:
     """Follow a reference to what was observed; anything that is none is the author's own text."""
+    step = _meant(name, rule, context)
+    written: str = getattr(rule, name)
+    return written if step is None else observed_in(step)
+
+
+def _meant(name: str, rule: AnyRule, context: Context) -> Step | None:
+    """Find the step that an input refers to; None where it is the author's own text."""
     written: str = getattr(rule, name)
     if written == "self":
         return _self(context)
     if written == "user":
-        return observed_in(_last_user(context).step)
+        return _last_user(context).step
     id_, _, action = written.partition(".")
     for index, behavior in enumerate(context.session.behaviors):
         if behavior.id == id_ and (not action or action in COMMUNICATION | EXECUTION):
-            return observed_in(_observed(context, index, written, action).step)
-    return written
+            return _observed(context, index, written, action).step
+    return None
 
 
-def _self(context: Context) -> Json:
+def _self(context: Context) -> Step:
     if context.behavior is None:
         raise Undecided("`self` means a behavior's own step, and a session evaluation has none")
-    return observed_in(context.step)
+    return context.step
 
 
 def _last_user(context: Context) -> Seen:

@@ -288,3 +288,85 @@ evaluations: [{ type: llm_judge, criteria: Kind }, { type: never, match: { actor
         assert run.steps[0].status == "error"
         assert [verdict.status for verdict in run.verdicts] == ["error", "error", "passed"]
         assert run.result == "error"
+
+
+class TestNothingSaid:
+    """Empty and failed turns are never sent, and are failures of whoever should have spoken (R1, A10, E6)."""
+
+    @pytest.mark.parametrize(
+        ("said", "why"),
+        [
+            ({"content": None}, "step 5 is empty"),
+            ({"content": " \n\t"}, "step 5 is empty"),
+            ({"content": []}, "step 5 is empty"),
+            ({"content": None, "error": "status 500"}, "step 5 failed: status 500"),
+            ({"content": "You have", "error": "the stream broke off"}, "step 5 failed: the stream broke off"),
+        ],
+    )
+    @pytest.mark.parametrize("rule", [JUDGE, "type: Violence", "type: custom, id: my.tone"])
+    def test_about_a_turn_without_words_nothing_is_asked_and_it_fails(
+        self, graded: Graded, said: Mapping[str, Any], why: str, rule: str
+    ) -> None:
+        run = graded(TEXT.format(rule=rule, chain=""), *STEPS[:4], {**STEPS[4], **said})
+        (verdict,) = run.verdicts
+        assert (run.questions, verdict.status, verdict.score) == ((), "failed", 0.0)
+        assert verdict.reason == f"there is nothing to judge: {why}"
+        assert verdict.evidence == (1, 2, 3, 5)
+
+    @pytest.mark.parametrize("content", [None, "", {}])
+    def test_a_response_without_words_fails_and_one_with_words_is_asked_about(
+        self, graded: Graded, content: Any
+    ) -> None:
+        text = TEXT.format(rule="type: Groundedness, response: lookup.responds", chain="")
+        assert len(graded(text, *STEPS).questions) == 1
+        run = graded(text, *STEPS[:2], {**STEPS[2], "content": content}, *STEPS[3:])
+        assert (run.questions, run.verdicts[0].status) == ((), "failed")
+        assert "is empty" in run.verdicts[0].reason
+
+    def test_a_response_by_the_author_counts_whatever_the_step_says(self, graded: Graded) -> None:
+        text = TEXT.format(rule="type: Coherence, response: All is well.", chain="")
+        assert len(graded(text, *STEPS[:4], {**STEPS[4], "content": ""}).questions) == 1
+
+    def test_an_empty_context_is_a_finding_not_a_lack(self, graded: Graded) -> None:
+        text = TEXT.format(rule="type: Groundedness, context: lookup.responds", chain="")
+        empty = {**STEPS[2], "content": []}
+        assert len(graded(text, *STEPS[:2], empty, *STEPS[3:]).questions) == 1
+
+    def test_a_tools_error_is_what_the_tool_says(self, graded: Graded) -> None:
+        text = """
+behaviors:
+  - { actor: tool, action: responds, target: KB, evaluations: [{ type: llm_judge, criteria: Says why }] }
+"""
+        failed = {**STEPS[2], "content": "no such key", "error": "the tool failed"}
+        assert len(graded(text, failed).questions) == 1
+        assert graded(text, {**failed, "content": None}).verdicts[0].status == "failed"
+
+    def test_a_call_is_judged_by_what_it_does(self, graded: Graded) -> None:
+        rule = "evaluations: [{ type: llm_judge, criteria: The right tool }]"
+        text = f"behaviors: [{{ actor: assistant, action: calls, target: KB, {rule} }}]"
+        assert len(graded(text, {"actor": "assistant", "action": "calls", "target": "KB"}).questions) == 1
+
+    @pytest.mark.parametrize(
+        ("steps", "why"),
+        [
+            (STEPS[:1], "nobody but the user says or does anything"),
+            ((STEPS[0], {**STEPS[4], "content": ""}), "does anything; step 2 is empty"),
+            ((STEPS[0], {**STEPS[4], "error": "x"}), "does anything; step 2 failed: x"),
+        ],
+    )
+    def test_a_conversation_in_which_only_the_user_speaks_fails(
+        self, graded: Graded, steps: Any, why: str
+    ) -> None:
+        text = f"behaviors: [{{ actor: user, action: says }}]\nevaluations: [{{ {JUDGE} }}]"
+        run = graded(text, *steps)
+        assert (run.questions, run.chain_evaluations[0].status) == ((), "failed")
+        assert run.chain_evaluations[0].reason.endswith(why)
+        assert len(graded(text, STEPS[0], STEPS[4], {**STEPS[4], "content": ""}).questions) == 1
+
+    @pytest.mark.parametrize("said", [{"content": ""}, {"error": "status 500"}])
+    def test_a_step_without_words_meets_no_criteria_of_a_matches_when(
+        self, graded: Graded, said: Mapping[str, Any]
+    ) -> None:
+        run = graded(TestJudgedCriteria.TEXT, {**TestJudgedCriteria.STEP, **said})
+        assert run.questions == ()
+        assert run.steps[0].status == "unmatched"
