@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from abs_replay.assembly import ConversationKey
 from abs_replay.cassette import Cassette, dumps
 from abs_replay.channels import distinct, environment, parse_upstream
 from abs_replay.errors import RecordingError, UsageError
@@ -56,6 +57,7 @@ class Capture:
     def __init__(self, name: str, upstreams: Sequence[Upstream], directory: Path) -> None:
         self._recording = Recording(uuid.uuid4().hex, name, time.time(), upstreams=tuple(upstreams))
         said = find(directory)
+        self._key = ConversationKey(**said.conversation)
         self._redactor = Redactor(rules_of(said.redact, said.file and said.file.resolve().parent))
         self._made: list[Callable[[], Exchange]] = []
         self._addresses: Mapping[Channel, str] = {}
@@ -89,7 +91,10 @@ class Capture:
         self._thread.join()
 
     def cassette(self) -> Cassette:
-        """What was recorded, without its secrets, once it is stopped."""
+        """What was recorded, without its secrets, by conversation, once it is stopped."""
+        from abs_replay.derivation import account_of_exchanges
+        from abs_replay.exporters.conversations import by_conversation
+
         exchanges = sorted((make() for make in self._made), key=lambda exchange: exchange.started_at)
         recording = replace(self._redactor.recording(self._recording), ended_at=time.time())
         kept = tuple(map(self._redactor.redact, exchanges))
@@ -97,7 +102,7 @@ class Capture:
             raise RecordingError(
                 f"{self._redactor.withheld} of {len(kept)} exchanges are withheld: a rule of `redact:` failed"
             )
-        return Cassette(recording, kept)
+        return by_conversation(Cassette(recording, kept), account_of_exchanges(kept, recording, self._key))
 
     def write(self, path: Path) -> None:
         """Write the cassette, over one that is there."""

@@ -66,7 +66,13 @@ def traces_of(
 
 def account_of(store: Store, recording: Recording, by: ConversationKey = NO_KEY) -> Account:
     """Derive a recording's traces with the reasons for them, as its exchanges are now; keeps nothing."""
-    exchanges = store.each_exchange(recording.id)
+    return account_of_exchanges(store.each_exchange(recording.id), recording, by)
+
+
+def account_of_exchanges(
+    exchanges: Iterable[Exchange], recording: Recording, by: ConversationKey = NO_KEY
+) -> Account:
+    """The same of exchanges, in start order, that are in no store."""
     parts = [_explained(part, recording, by, name) for name, part in parted(exchanges, recording.marks)]
     notes = {trace: noted for part in parts for trace, noted in part.notes.items()}
     return Account(

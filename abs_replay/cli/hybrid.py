@@ -239,11 +239,16 @@ def _recorder(cassette: "Cassette", redactor: "Redactor", store: Path | None) ->
 
 def _write(path: Path, cassette: "Cassette", new: Sequence[Exchange]) -> None:
     from abs_replay.cassette import dumps
+    from abs_replay.cli.conversations import conversation_key
     from abs_replay.cli.writing import write
+    from abs_replay.derivation import account_of_exchanges
+    from abs_replay.exporters.conversations import by_conversation
 
     if not new:
         say(f"{path}: not written, since nothing was asked live that is to be kept")
         return
-    text = dumps(replace(cassette, exchanges=(*cassette.exchanges, *new)))
-    write(path, text.encode(), force=True)
+    exchanges = sorted((*cassette.exchanges, *new), key=lambda exchange: exchange.started_at)
+    account = account_of_exchanges(exchanges, cassette.recording, conversation_key())
+    whole = by_conversation(replace(cassette, exchanges=tuple(exchanges)), account)
+    write(path, dumps(whole).encode(), force=True)
     say(f"{path}: {len(new)} added to the {len(cassette.exchanges)} exchanges that were replayed")

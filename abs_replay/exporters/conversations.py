@@ -6,9 +6,10 @@ added or it goes on, and what two branches add seldom meets, so that git can mer
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from abs_replay.assembly import Account
+from abs_replay.cassette import Cassette
 from abs_replay.exchange import Exchange, Request
 
 
@@ -89,6 +90,13 @@ def beginnings(parts: Iterable[Conversation]) -> Iterator[str]:
     for part in parts:
         if any(key in each.request.body.data for each in part.exchanges for key in _HISTORIES):
             yield part.exchanges[0].id
+
+
+def by_conversation(cassette: Cassette, account: Account) -> Cassette:
+    """The same cassette with its exchanges where their conversations have their places."""
+    parts = in_order(conversations(cassette.exchanges, account))
+    exchanges = tuple(exchange for part in parts for exchange in part.exchanges)
+    return replace(cassette, exchanges=exchanges, begins=frozenset(beginnings(parts)))
 
 
 _HISTORIES = (b'"messages"', b'"input"', b'"contents"')

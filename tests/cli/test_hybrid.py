@@ -13,8 +13,10 @@ import pytest
 
 from abs_replay.cassette import Cassette, dumps, loads
 from abs_replay.cli.hybrid import Wanted, asked_live
+from abs_replay.derivation import account_of_exchanges
 from abs_replay.errors import UsageError
 from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role, Upstream
+from abs_replay.exporters.conversations import by_conversation
 from abs_replay.store import Store
 
 pytestmark = pytest.mark.processes
@@ -124,7 +126,10 @@ def test_a_miss_that_is_recorded_is_added_to_the_cassette_and_plays_the_next_tim
     assert (status, said) == (0, "recorded\nrecorded\nlive\n"), told
     assert origin[1] == ["/api/orders/2"]
     assert SECRET not in output.read_text(encoding="utf-8")
-    assert len(loads(output.read_text(encoding="utf-8")).exchanges) == 3
+    added = loads(output.read_text(encoding="utf-8"))
+    assert len(added.exchanges) == 3
+    in_order = sorted(added.exchanges, key=lambda exchange: exchange.started_at)
+    assert by_conversation(added, account_of_exchanges(in_order, added.recording)) == added
     status, said, told = replay(output, "--fail-unused", asking=asking)
     assert (status, said) == (0, "recorded\nrecorded\nlive\n"), told
     assert origin[1] == ["/api/orders/2"], "the second time nobody is asked"

@@ -2,13 +2,14 @@
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 from abs_replay.assembly import Account, explain
-from abs_replay.cassette import loads
+from abs_replay.cassette import dumps, loads
 from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role
 from abs_replay.exporters import Content, render
-from abs_replay.exporters.conversations import Conversation, conversations, numbered
+from abs_replay.exporters.conversations import Conversation, by_conversation, conversations, numbered
 
 LLM = Channel(Role.LLM, "openai")
 RECORDING = Recording("r", "shop", 0.0)
@@ -71,6 +72,17 @@ def test_the_order_does_not_depend_on_when_it_was_recorded() -> None:
     first = exported(*chat("ann", 0.0), *chat("bob", 100.0), *chat("cat", 200.0))
     second = exported(*chat("cat", 0.0), *chat("ann", 100.0), *chat("bob", 200.0))
     assert ids(first) == ids(second)
+
+
+def test_a_cassette_that_was_added_to_gets_the_order_of_an_export() -> None:
+    base, new = (
+        [*chat("ann", 0.0), *chat("bob", 100.0), lost("h", 900.0)],
+        [*chat("cat", 500.0), lost("i", 910.0)],
+    )
+    there = loads(exported(*base))
+    exchanges = sorted((*there.exchanges, *new), key=lambda each: each.started_at)
+    whole = by_conversation(replace(there, exchanges=tuple(exchanges)), explain(exchanges, RECORDING))
+    assert dumps(whole) == exported(*base, *new)
 
 
 def test_a_conversation_that_goes_on_stays_where_it_is() -> None:
