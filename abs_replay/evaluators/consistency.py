@@ -6,7 +6,7 @@ to; `{{v.a}}` is compared with its own kind only. All must be equal.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from abs_replay.alignment import Seen
 from abs_replay.alignment.compatibility import is_call, is_execution, names_of
@@ -21,8 +21,7 @@ from abs_replay.spec.session import Behavior, Evaluation
 from abs_replay.verdicts import StepStatus, Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
+class _Value(NamedTuple):
     """A value of the variable, or of the part of it that `name` says. `is_text`: it was read in content."""
 
     name: str
@@ -109,8 +108,7 @@ def _stand_in(index: int, context: Context) -> Seen | None:
 # -- places --
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(NamedTuple):
     """A field of a behavior as written, beside the step that it is compared with."""
 
     variable: str

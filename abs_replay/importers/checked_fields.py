@@ -116,7 +116,7 @@ def typed(value: Any, kind: type, place: Place, key: str | None = None) -> Any:
     """Give a value of that kind, or say that it is none; it stands at `place`, or under `key` there."""
     if not isinstance(value, kind) or isinstance(value, bool):
         raise _there(place, key).wrong(f"is {shown(value)}, not {_KINDS[kind]}")
-    if kind is int and abs(value) >= LARGEST:
+    if isinstance(value, int) and abs(value) >= LARGEST:
         raise _there(place, key).wrong(f"is {shown(value)}, which is too large")
     return value
 

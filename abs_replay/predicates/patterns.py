@@ -9,10 +9,9 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from re import _parser as re_parser  # type: ignore[attr-defined]  # see `_translated`
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from abs_replay.predicates import Undecided, shown
 from abs_replay.predicates.patience import this_run
@@ -53,8 +52,7 @@ def removed(pattern: str, text: str) -> str:
         ) from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(NamedTuple):
     """A pattern of `re`, and an upper bound on how it backtracks.
 
     At each start it follows at most `ways * length ** degree` ways of at most `size` moves each.
@@ -103,8 +101,7 @@ def _why(error: Exception) -> str:
 # -- how a pattern backtracks --
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
+class _Bound(NamedTuple):
     """`ways * length ** degree` ways through a part of a pattern, of `size` moves each."""
 
     degree: int = 0

@@ -11,13 +11,15 @@ match:
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from abs_replay.errors import Problem
 from abs_replay.exact_json import Json
-from abs_replay.exchange import Channel, Role
 from abs_replay.spec.paths import Path, parsed
 from abs_replay.spec.places import Document, nearest
+
+if TYPE_CHECKING:
+    from abs_replay.exchange import Channel
 
 KEYS = ("mode", "ignore")
 MODES = ("strict", "canonical", "loose")
@@ -27,8 +29,7 @@ RULE_KEYS = (*PLACES, "pattern", "channel")
 HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
-@dataclass(frozen=True, slots=True)
-class Ignore:
+class Ignore(NamedTuple):
     """What does not count: a value by its path, a query's parameter, a header, or what a pattern matches.
 
     A pattern counts in the place that is named beside it, else in the whole body and target. `channel` is
@@ -41,12 +42,11 @@ class Ignore:
     pattern: str | None = None
     channel: str | None = None
 
-    def concerns(self, channel: Channel) -> bool:
+    def concerns(self, channel: "Channel") -> bool:
         return self.channel in (None, str(channel), channel.role.value)
 
 
-@dataclass(frozen=True, slots=True)
-class Matching:
+class Matching(NamedTuple):
     """The key as written; `mode` is None where it is left to the command."""
 
     mode: str | None = None
@@ -108,9 +108,15 @@ def _wrong(key: str, value: Json) -> str | None:
         return f"can not be compiled: {error}"
     if key == "header" and value.lower() not in HEADERS:
         return f"does not count anyway; those that do: {', '.join(HEADERS)}"
-    if key == "channel" and value.partition(":")[0] not in list(Role):
-        return f"must be {', '.join(Role)}, or one of these with `:NAME`"
-    return None
+    return _no_channel(value) if key == "channel" else None
+
+
+def _no_channel(value: str) -> str | None:
+    from abs_replay.exchange import Role  # most documents are judged without an exchange at hand
+
+    if value.partition(":")[0] in list(Role):
+        return None
+    return f"must be {', '.join(Role)}, or one of these with `:NAME`"
 
 
 def matching(value: Json) -> Matching:

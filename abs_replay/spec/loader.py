@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from abs_replay.errors import Problem, SpecError, UsageError
 from abs_replay.spec import fragments, near_keys, rule_checks, session_checks
@@ -18,19 +19,18 @@ MOST_ALIKE = 10  # problems of one message, which are told each at its place
 PATTERNS = ("*.abs.yaml", "*.abs.yml", "*.abs.json")
 
 
-@dataclass(frozen=True, slots=True)
-class Documents:
+class Documents(NamedTuple):
     """What a set of files holds: sessions in file order, and warnings."""
 
     sessions: tuple[Template, ...]
     warnings: tuple[Problem, ...] = ()
 
 
-@dataclass(slots=True)
 class _Loaded:
-    sessions: list[Template] = field(default_factory=list)
-    warnings: list[Problem] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    def __init__(self, problems: Iterable[Problem] = ()) -> None:
+        self.sessions: list[Template] = []
+        self.warnings: list[Problem] = []
+        self.problems: list[Problem] = [*problems]
 
 
 def load(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
 from abs_replay.errors import Problem
 from abs_replay.exact_json import Json
@@ -29,8 +30,7 @@ class Node:
     by_key: dict[str, "Entry"] = field(default_factory=dict)  # filled when first asked
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """An item of a list, or a pair of a mapping; `line` is that of the item or the key."""
 
     line: int
@@ -120,13 +120,15 @@ class TooMany(Exception):
     """So much is wrong in one file that nobody would read on."""
 
 
-@dataclass(frozen=True, slots=True)
 class Reporter:
     """Collects what is wrong, and what has no effect, in one document; raises `TooMany` at some point."""
 
-    document: Document
-    problems: list[Problem] = field(default_factory=list)
-    warnings: list[Problem] = field(default_factory=list)
+    def __init__(
+        self, document: Document, problems: list[Problem], warnings: list[Problem] | None = None
+    ) -> None:
+        self.document = document
+        self.problems = problems
+        self.warnings = [] if warnings is None else warnings
 
     def problem(self, path: Path, message: str) -> None:
         self._add(self.problems, path, message)

@@ -5,8 +5,8 @@ Only the grammar lives here; what a reference resolves to is for `variables` to 
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 from unicodedata import category
 
 from abs_replay.exact_json import Json, dumps
@@ -18,8 +18,7 @@ _IN_TEXT = re.compile(rf"(?P<escaped>\\\{{\{{)|{_REFERENCE}")
 _IN_PATTERN = re.compile(rf"(?P<escaped>\\.)|{_REFERENCE}", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """A reference as written, without braces and blanks: `order.lines.1.sku`."""
 
     name: str

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import NamedTuple, cast
 
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json, loads
@@ -30,16 +30,14 @@ class Missing(Exception):
     """No source has a value; the message names the variable and what was looked at (V3)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(NamedTuple):
     """The variables that one behavior captures; `at` is its place."""
 
     at: str
     values: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """All that a reference at one place can see, the first one winning.
 
     `captures` stand in session order, the nearest last; `outside` is what `outside` gives.

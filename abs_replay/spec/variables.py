@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from abs_replay.errors import Problem, SpecError
 from abs_replay.exact_json import Json
@@ -31,20 +31,19 @@ __all__ = ["Dataset", "Sources", "Template", "parse_variables"]
 NO_CONFIGURATION = Configuration()
 
 
-@dataclass(frozen=True, slots=True)
-class Dataset:
+class Dataset(NamedTuple):
     """The `dataset` of a document: its references are `{{id.column}}`."""
 
     id: str
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class _Kept:
     """What resolving a template finds anew each time: a thousand traces resolve it a thousand times."""
 
-    references: dict[str, frozenset[str]] = field(default_factory=dict)  # by place
-    evaluations: dict[str, Evaluation] = field(default_factory=dict)  # those that refer to nothing
+    def __init__(self) -> None:
+        self.references: dict[str, frozenset[str]] = {}  # by place
+        self.evaluations: dict[str, Evaluation] = {}  # those that refer to nothing
 
 
 @dataclass(frozen=True, slots=True)

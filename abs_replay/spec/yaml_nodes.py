@@ -6,7 +6,7 @@ file holds ends as documents and problems, never as a traceback.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import yaml
 
@@ -24,8 +24,7 @@ MOST_BY_ALIASES = 100_000  # values
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(NamedTuple):
     """The documents of a file that are not empty, and what is wrong with its YAML."""
 
     documents: tuple[Document, ...]
