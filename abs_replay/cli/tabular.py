@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from abs_replay import exact_json
@@ -69,7 +70,7 @@ def _json(value: Any, kind: str = "") -> Json:
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float | Decimal):
-        return value if abs(value) < float("inf") else str(value)  # NaN is no less than anything
+        return value if isfinite(value) else str(value)
     if isinstance(value, Mapping):
         return {_text(key): _json(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, bytes):

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from abs_replay.store.answers import KeptAnswer
 from abs_replay.store.holders import LongHold
-from abs_replay.store.labels import Label
 from abs_replay.store.last_runs import LastRun, named
 from abs_replay.store.marks import Kept, exchanges_in
 from abs_replay.store.merging import Merged
@@ -35,7 +34,6 @@ __all__ = [
     "GradingSummary",
     "Kept",
     "KeptAnswer",
-    "Label",
     "LastRun",
     "LeftOut",
     "LongHold",

@@ -12,7 +12,8 @@ import pytest
 
 from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role
 from abs_replay.judgement import AskedAt, Question, Usage
-from abs_replay.store import KeptAnswer, Label, Note, Store, querying, views
+from abs_replay.labels import Label
+from abs_replay.store import KeptAnswer, Note, Store, querying, views
 from abs_replay.testing import step, trace
 from abs_replay.trace import Trace
 from abs_replay.trace import Usage as Tokens
