@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from abs_replay.exact_json import Number
+from abs_replay.exact_json import Number, whole
 
 # Deeper JSON stands as text: nobody reviews it, and writing it would exhaust the stack.
 DEEPEST = 100
@@ -39,7 +39,9 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(parse_float=_number, parse_constant=_refuse)
-_STRICT = json.JSONDecoder(parse_float=_number, parse_constant=_refuse, object_pairs_hook=_once)
+_STRICT = json.JSONDecoder(
+    parse_float=_number, parse_int=whole, parse_constant=_refuse, object_pairs_hook=_once
+)
 
 
 def parse(text: str, *, strict: bool = False) -> Any:

@@ -32,9 +32,11 @@ from abs_replay.cassette.document import (
 from abs_replay.cassette.exchanges import Earlier, exchange_document, read_channel, read_exchange, said
 from abs_replay.cassette.histories import Pointing
 from abs_replay.cassette.layout import lay_out, one_line
+from abs_replay.cassette.quick import quick
 from abs_replay.cassette.scanning import scan
 from abs_replay.errors import CassetteError
 from abs_replay.exchange import Exchange, Mark, Recording, Upstream
+from abs_replay.json_styles import parse_at
 
 FORMAT = 3
 
@@ -110,27 +112,34 @@ def _no_collection() -> Iterator[None]:
 
 
 def _read(text: str) -> Cassette:
+    # Editors on Windows may begin a text with a byte order mark.
+    text = text.removeprefix("\ufeff")
     exchanges: list[tuple[Exchange, bool]] = []
     earlier: Earlier = {}
 
-    def taken(document: Document, number: int, item: Any) -> None:
+    def taken(document: Document, number: int, place: int) -> int:
         if number == 0:
             _check_format(document)
+        usual = quick(text, place, earlier)
+        if usual is not None:
+            exchanges.append(usual[:2])
+            return usual[2]
+        item, place = parse_at(text, place)
         exchanges.append(read_exchange(item, f"exchanges[{number}]", earlier))
+        return place
 
     document = _parse(text, taken)
     _check_format(document)
     recording = _recording(document)
     for number, item in enumerate(take(document, "exchanges", list, "")):
-        taken(document, number, item)
+        exchanges.append(read_exchange(item, f"exchanges[{number}]", earlier))
     begins = frozenset(exchange.id for exchange, begins in exchanges if begins)
     return Cassette(recording, tuple(exchange for exchange, _ in exchanges), begins)
 
 
-def _parse(text: str, taken: Callable[[Document, int, Any], None]) -> Any:
+def _parse(text: str, taken: Callable[[Document, int, int], int]) -> Any:
     try:
-        # Editors on Windows may begin a text with a byte order mark.
-        return scan(text.removeprefix("\ufeff"), taken)
+        return scan(text, taken)
     except json.JSONDecodeError as error:
         raise Wrong("", no_json(error)) from None
     except ValueError as error:

@@ -117,9 +117,13 @@ def read_exchange(document: Any, where: str, earlier: Earlier) -> tuple[Exchange
         raise Wrong(where, "expected conversation, or nothing", "begins")
     if begins:
         earlier.clear()
-    exchange = _read_exchange(document, where, earlier)
+    return noted(_read_exchange(document, where, earlier), earlier), begins is not None
+
+
+def noted(exchange: Exchange, earlier: Earlier) -> Exchange:
+    """Note an exchange as one that those behind it may point to."""
     earlier[exchange.id] = exchange.request.body.data
-    return exchange, begins is not None
+    return exchange
 
 
 def _read_exchange(document: Document, where: str, earlier: Earlier) -> Exchange:
@@ -171,12 +175,15 @@ def _read_response(document: Document, where: str) -> Response:
 
 def _read_body(document: Document, where: str, earlier: Earlier | None = None) -> Body:
     body = maybe(document, "body", dict, where)
-    if body is None:
-        return Body()
     try:
-        return read_body(body if earlier is None or "as" not in body else _whole(body, earlier))
+        return Body() if body is None else read_any_body(body, earlier)
     except BadBody as error:
         raise Wrong(where, str(error), "body") from None
+
+
+def read_any_body(body: Document, earlier: Earlier | None) -> Body:
+    """Give a body that says all itself, or that may point to one of the `earlier`; raises `BadBody`."""
+    return read_body(body if earlier is None or "as" not in body else _whole(body, earlier))
 
 
 def _whole(body: Document, earlier: Earlier) -> Document:

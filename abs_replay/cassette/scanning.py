@@ -14,11 +14,11 @@ from abs_replay.json_styles import parse_at
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 
-def scan(text: str, take: Callable[[Document, int, Any], None]) -> Any:
-    """Read JSON; give each of the `exchanges` to `take`, with what stands before them, and its number.
+def scan(text: str, take: Callable[[Document, int, int], int]) -> Any:
+    """Read JSON; tell `take` of each of the `exchanges` with what stands before them, its number, its place.
 
-    They are left out of what is returned, unless they stand before the format. Raises `ValueError`, as
-    `json_styles.parse` does.
+    It reads it, and gives where it ends. They are left out of what is returned, unless they stand before
+    the format. Raises `ValueError`, as `json_styles.parse` does.
     """
     place = _skip(text, 0)
     if text[place : place + 1] != "{":
@@ -29,7 +29,7 @@ def scan(text: str, take: Callable[[Document, int, Any], None]) -> Any:
     while text[place : place + 1] != "}" or document:
         key, place = _key(text, place, document)
         if key == "exchanges" and "abs_cassette" in document and text[place : place + 1] == "[":
-            place = _items(text, place + 1, lambda number, item: take(document, number, item))
+            place = _items(text, place + 1, lambda number, at: take(document, number, at))
             document[key] = []
         else:
             document[key], place = parse_at(text, place)
@@ -49,13 +49,11 @@ def _key(text: str, place: int, document: Document) -> tuple[str, int]:
     return key, _skip(text, _expect(text, _skip(text, after), ":"))
 
 
-def _items(text: str, place: int, take: Callable[[int, Any], None]) -> int:
+def _items(text: str, place: int, take: Callable[[int, int], int]) -> int:
     place = _skip(text, place)
     number = 0
     while text[place : place + 1] != "]" or number:
-        item, place = parse_at(text, place)
-        take(number, item)
-        place, number = _skip(text, place), number + 1
+        place, number = _skip(text, take(number, place)), number + 1
         if text[place : place + 1] == "]":
             break
         place = _skip(text, _expect(text, place, ","))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from abs_replay.cassette import loads
 from abs_replay.cassette.scanning import scan
 from abs_replay.errors import CassetteError
-from abs_replay.json_styles import parse
+from abs_replay.json_styles import parse, parse_at
 
 HEAD = {"abs_cassette": 1, "name": "n"}
 ONE = {"id": "x", "channel": "llm", "request": {"method": "GET", "target": "/"}}
@@ -20,10 +20,12 @@ ONE = {"id": "x", "channel": "llm", "request": {"method": "GET", "target": "/"}}
 def taken(text: str) -> tuple[Any, list[Any]]:
     items: list[Any] = []
 
-    def take(document: dict[str, Any], number: int, item: Any) -> None:
+    def take(document: dict[str, Any], number: int, place: int) -> int:
         assert number == len(items)
         assert "abs_cassette" in document
+        item, place = parse_at(text, place)
         items.append(item)
+        return place
 
     return scan(text, take), items
 
