@@ -299,6 +299,7 @@ def test_nothing_live_is_ever_connected_to_whatever_the_hooks_do(
         expected = (200, 422) if leading is Leading else (502, 502)
         answers = running.get(f"http://{place}/s"), running.get(f"http://{place}/unknown")
         assert tuple(answer.status_code for answer in answers) == expected
+        assert running.get(f"http://{place}/s").status_code == expected[1]  # it was recorded once
         assert running.get(f"https://{place}/s").status_code == expected[1]
         tunnel = f"CONNECT {place} HTTP/1.1\r\nhost: {place}\r\n\r\nSSH-2.0-no-http\r\n"
         assert raw(running, tunnel.encode()).startswith(b"HTTP/1.1 200")
