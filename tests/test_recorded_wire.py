@@ -1,4 +1,4 @@
-"""What a client sees of a recorder is what it sees of the replay: pieces, codings, and how a stream broke off."""
+"""What a client sees of a recorder it sees of the replay: pieces, codings, and how a stream broke off."""
 
 import asyncio
 import gzip
