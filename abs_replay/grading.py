@@ -21,7 +21,7 @@ from abs_replay.spec.lines import lines
 from abs_replay.spec.session import Session
 from abs_replay.spec.variables import Sources, Template
 from abs_replay.trace import Trace
-from abs_replay.verdicts import Grading, Report, Run
+from abs_replay.verdicts import Grading, Provenance, Report, Run
 
 if TYPE_CHECKING:
     from abs_replay.store import Store
@@ -207,11 +207,22 @@ def new_id(now: datetime) -> str:
     return f"g-{now.astimezone(UTC):%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}"
 
 
-def keep(report: Report, store: "Store", sessions: Iterable[Template], now: datetime) -> Grading:
+def keep(
+    report: Report,
+    store: "Store",
+    sessions: Iterable[Template],
+    now: datetime,
+    made_by: Provenance = Provenance(),
+    id_: str | None = None,
+) -> Grading:
     """Keep a report as a grading; the one returned bears its id."""
-    id_ = new_id(now)
-    files = dict.fromkeys(session.file for session in sessions)
-    digests = {file: hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files}
-    grading = Grading(id_, now.timestamp(), replace(report, grading=id_), digests)
+    id_ = id_ or new_id(now)
+    digests = {file: hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files_of(sessions)}
+    grading = Grading(id_, now.timestamp(), replace(report, grading=id_), digests, made_by)
     store.save_grading(grading)
     return grading
+
+
+def files_of(sessions: Iterable[Template]) -> tuple[str, ...]:
+    """The files of sessions, each once."""
+    return tuple(dict.fromkeys(session.file for session in sessions))

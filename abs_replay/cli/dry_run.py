@@ -1,22 +1,40 @@
-"""`abs grade --dry-run`: which questions a judge would be asked, ready to be answered by hand."""
+"""`abs grade --dry-run`: what a judge would be asked, what that takes; the questions, to answer by hand."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from abs_replay.exact_json import Json
+from abs_replay.reports.spending import spent
+from abs_replay.reports.totals import plural
 
 if TYPE_CHECKING:
     from abs_replay.asking import Open
-    from abs_replay.judgement import Question
+    from abs_replay.judgement import Answer, Question
+    from abs_replay.judges.chain import Chain
+    from abs_replay.judges.panel import Estimate
 
 
-def written(found: "Open", format_: str, warnings: Sequence[Json]) -> str:
+class KeptOnly:
+    """A `Judge` that gives the answers that are there already, and counts them; nobody is asked."""
+
+    def __init__(self, judge: "Chain") -> None:
+        self.judge, self.answered = judge, 0
+
+    def ask(self, questions: Sequence["Question"]) -> Mapping[str, "Answer"]:
+        """Answer what needs no asking, and leave the rest out."""
+        found = self.judge.known(questions)
+        self.answered += len(found)
+        return found
+
+
+def written(found: "Open", kept: KeptOnly, format_: str, warnings: Sequence[Json]) -> str:
     """Write how many questions are open; as JSON the questions themselves, each to be filled in.
 
     Filled in (`score` 0 to 1 and `reason`), the JSON is a file for `--judge-answers`.
     """
+    estimate = kept.judge.opened().estimate(found.questions) if found.questions else None
     if format_ != "json":
-        return _counted(found) + "\n"
+        return "".join(f"{line}\n" for line in _lines(found, kept.answered, estimate))
     from abs_replay.reports import json_report
 
     return json_report.write(
@@ -24,18 +42,40 @@ def written(found: "Open", format_: str, warnings: Sequence[Json]) -> str:
             "result": "dry_run",
             "count": len(found.questions),
             "at_least": not found.exact,
+            "answered": kept.answered,
+            **_estimated(estimate),
             "warnings": warnings,
             "questions": [_question(question) for question in found.questions],
         }
     )
 
 
-def _counted(found: "Open") -> str:
-    count = len(found.questions)
-    text = f"{count} question{'' if count == 1 else 's'} would be asked"
-    if found.exact:
-        return text
-    return f"at least {text}: more follow from the answers to those of matches_when"
+def _lines(found: "Open", answered: int, estimate: "Estimate | None") -> Iterator[str]:
+    text = f"{plural(len(found.questions), 'question')} would be asked"
+    if answered:
+        text += f", {answered} {'is' if answered == 1 else 'are'} answered already"
+    yield text if found.exact else f"at least {text}: more follow from the answers to those of matches_when"
+    if estimate is None:
+        return
+    at_least = "" if found.exact else "at least "
+    for judge, (count, usage) in estimate.judges.items():
+        yield f"  {judge}: {plural(count, 'question')}, {at_least}{spent(usage)}"
+    for why, count in estimate.refused.items():
+        yield f"  not to be asked: {plural(count, 'question')}, {why}"
+
+
+def _estimated(estimate: "Estimate | None") -> dict[str, Json]:
+    from abs_replay.reports import judging_json
+
+    judges = estimate.judges if estimate else {}
+    refused = estimate.refused if estimate else {}
+    return {
+        "estimates": [
+            {"judge": judge, "questions": count, **judging_json.usage(usage)}
+            for judge, (count, usage) in judges.items()
+        ],
+        "not_to_be_asked": [{"why": why, "questions": count} for why, count in refused.items()],
+    }
 
 
 def _question(question: "Question") -> dict[str, Json]:

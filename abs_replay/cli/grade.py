@@ -4,23 +4,26 @@ import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from abs_replay.cli.grade_options import Options
-from abs_replay.cli.grade_report import baseline_of, compared, kept, print_, put_out_with
+from abs_replay.cli.grade_options import Options, Work, store_to_keep_in
+from abs_replay.cli.grade_report import baseline_of, compared, kept, print_, put_out_with, stopped
 from abs_replay.cli.grade_traces import selected
-from abs_replay.cli.judge import answers_option, judge_of, unused_of
+from abs_replay.cli.judge import judge_options, open_judge
 from abs_replay.cli.report_format import format_option
+from abs_replay.cli.where import option as where_option
 from abs_replay.errors import Problem, UsageError
 from abs_replay.exact_json import Json
 
 if TYPE_CHECKING:
-    from abs_replay.grading import Selection, Settings
-    from abs_replay.spec.loader import Documents
-    from abs_replay.verdicts import Report, Run
+    from abs_replay.grading import Settings
+    from abs_replay.judges.chain import Chain
+    from abs_replay.verdicts import Grading, Report, Run
 
 
 FILE = click.Path(path_type=Path)
@@ -35,6 +38,7 @@ FILE = click.Path(path_type=Path)
 @click.option("--session-for", metavar="NAME", help="The session that judges every trace, whatever it names.")
 @click.option("--var", multiple=True, metavar="NAME=VALUE", help="A variable; NAME:=JSON gives another type.")
 @click.option("--since", metavar="D", help="Traces begun since a date, a time, or 30m, 12h, 7d ago.")
+@where_option
 @click.option(
     "--baseline", metavar="last|ID|FILE", help="Show what flipped since that grading, or saved report."
 )
@@ -42,8 +46,8 @@ FILE = click.Path(path_type=Path)
 @click.option("--output", type=FILE, help="Write the report to this file.")
 @click.option("--strict-user", is_flag=True, help="Fail where the user's words differ from the session's.")
 @click.option("--no-require-match", is_flag=True, help="Report behaviors without a step, but don't fail.")
-@answers_option
-@click.option("--dry-run", is_flag=True, help="Only say how many questions a judge would be asked.")
+@judge_options
+@click.option("--dry-run", is_flag=True, help="Only say what a judge would be asked, and what that takes.")
 @click.option("--ci", is_flag=True, help="Plain output: no colours, no questions, 100 columns.")
 def command(**options: object) -> int:
     """Judge stored traces by sessions: what the agent did, against what was expected.
@@ -52,6 +56,7 @@ def command(**options: object) -> int:
     abs grade order.abs.yaml                            what was recorded
     abs grade order.abs.yaml --baseline last            and what flipped since last time
     abs grade order.abs.yaml --traces trace.json        a file; no store is read or written
+    abs grade order.abs.yaml --judge-model gpt-4o-mini --dry-run     how much a judge would be asked
     abs grade order.abs.yaml --dry-run --format json --output answers.json    to be filled in, and then:
     abs grade order.abs.yaml --judge-answers answers.json
 
@@ -79,31 +84,46 @@ def _seldom_collected() -> Iterator[None]:
 
 
 def _run(options: Options) -> int:
-    from abs_replay.grading import grade
+    from abs_replay.cli.judge_progress import progress_of
+    from abs_replay.grading import new_id
     from abs_replay.spec.configuration import find
     from abs_replay.spec.loader import load
-    from abs_replay.verdicts import Result
 
     _refuse_mixed(options)
-    documents = load(options.sessions, find(Path.cwd()))
-    settings = _settings(options)
+    begun = datetime.now(UTC)
+    id_ = new_id(begun)
+    configuration = find(Path.cwd())
+    documents = load(options.sessions, configuration)
     baseline = baseline_of(options)
     selection = selected(options, documents)
-    if options.dry_run:
-        return _dry_run(documents, selection, settings, options)
-    report = _report(documents, selection, grade(selection, settings), settings)
-    grading = kept(report, documents, options)
-    print_(grading.report, compared(baseline, grading), options)
+    store, progress = store_to_keep_in(options), progress_of(options.ci)
+    with open_judge(options.judge, configuration, store, id_, progress) as judge:
+        settings = _settings(options, judge)
+        work = Work(id_, begun, options, documents, selection, settings, judge)
+        return _dry_run(work) if options.dry_run else _graded(work, baseline)
+
+
+def _graded(work: Work, baseline: "Grading | None") -> int:
+    from abs_replay.grading import grade
+    from abs_replay.verdicts import Result
+
+    try:
+        report = _report(work, grade(work.selection, work.settings))
+    except KeyboardInterrupt:
+        return stopped(work)
+    grading = kept(report, work)
+    print_(grading.report, compared(baseline, grading), work.options)
     return 0 if report.result is Result.PASSED else 1
 
 
-def _dry_run(documents: "Documents", selection: "Selection", settings: "Settings", options: Options) -> int:
-    from abs_replay.cli import dry_run
+def _dry_run(work: Work) -> int:
+    from abs_replay.cli.dry_run import KeptOnly, written
     from abs_replay.grading import unanswered
 
-    found = unanswered(selection, settings)
-    warnings = _report(documents, selection, (), settings).warnings
-    put_out_with(dry_run.written(found, options.format_, warnings), warnings, options)
+    kept_only = KeptOnly(work.judge)
+    found = unanswered(work.selection, replace(work.settings, judge=kept_only))
+    warnings = _report(work, ()).warnings
+    put_out_with(written(found, kept_only, work.options.format_, warnings), warnings, work.options)
     return 0
 
 
@@ -119,7 +139,7 @@ def _refuse_mixed(options: Options) -> None:
         raise UsageError("--baseline last looks into a store: name it with --store, or give a saved report")
 
 
-def _settings(options: Options) -> "Settings":
+def _settings(options: Options, judge: "Chain") -> "Settings":
     from abs_replay.grading import Settings
     from abs_replay.scoring import Policy
     from abs_replay.spec.variables import parse_variables
@@ -128,20 +148,23 @@ def _settings(options: Options) -> "Settings":
         variables=parse_variables(options.var),
         environment=os.environ,
         policy=Policy(strict_user=options.strict_user, require_match=not options.no_require_match),
-        judge=judge_of(options.judge_answers),
+        judge=judge,
     )
 
 
-def _report(
-    documents: "Documents", selection: "Selection", runs: "tuple[Run, ...]", settings: "Settings"
-) -> "Report":
+def _report(work: Work, runs: "tuple[Run, ...]") -> "Report":
     from abs_replay.grading import left_out_of
     from abs_replay.verdicts import Report
 
-    warnings = [*documents.warnings, *unused_of(settings.judge)]
-    if left_out := left_out_of(selection):
+    warnings = [*work.documents.warnings, *work.judge.troubles()]
+    if left_out := left_out_of(work.selection):
         warnings.append(Problem(f"not graded: {left_out}; --session-for NAME grades them as well"))
-    return Report(runs, warnings=tuple(map(_warning, warnings)), ungraded_sessions=selection.ungraded)
+    return Report(
+        runs,
+        warnings=tuple(map(_warning, warnings)),
+        ungraded_sessions=work.selection.ungraded,
+        judging=work.judge.judging,
+    )
 
 
 def _warning(problem: Problem) -> dict[str, Json]:

@@ -1,11 +1,17 @@
-"""What the command line of `abs grade` said, and the store that it names."""
+"""What the command line of `abs grade` said, the store that it names, and what is graded then."""
 
 import os
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from abs_replay.cli.judge import JudgeFlags
+
 if TYPE_CHECKING:
+    from abs_replay.grading import Selection, Settings
+    from abs_replay.judges.chain import Chain
+    from abs_replay.spec.loader import Documents
     from abs_replay.store import Store
 
 
@@ -21,12 +27,13 @@ class Options:
     session_for: str | None
     var: tuple[str, ...]
     since: str | None
+    where: str | None
     baseline: str | None
     format_: str
     output: Path | None
     strict_user: bool
     no_require_match: bool
-    judge_answers: tuple[Path, ...]
+    judge: JudgeFlags
     dry_run: bool
     ci: bool
 
@@ -36,3 +43,21 @@ def store_of(options: Options) -> "Store":
     from abs_replay.store import Store, default_path
 
     return Store(default_path(options.store, os.environ))
+
+
+def store_to_keep_in(options: Options) -> "Store | None":
+    """The store where the traces come from it, or `--store` names one; else nothing is kept."""
+    return None if options.traces and not options.store else store_of(options)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One grading: what is judged, by whom, and under which id since when."""
+
+    id: str
+    begun: datetime
+    options: Options
+    documents: "Documents"
+    selection: "Selection"
+    settings: "Settings"
+    judge: "Chain"

@@ -2,19 +2,18 @@
 
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from abs_replay.cli.grade_options import Options, store_of
+from abs_replay.cli.grade_options import Options, Work, store_of, store_to_keep_in
 from abs_replay.cli.report_format import put_out
 from abs_replay.cli.saying import say
 from abs_replay.errors import Problem
 from abs_replay.exact_json import Json
 from abs_replay.reports import PAPER, Screen, render
+from abs_replay.reports.totals import plural
 
 if TYPE_CHECKING:
     from abs_replay.comparison import Comparison
-    from abs_replay.spec.loader import Documents
     from abs_replay.verdicts import Grading, Report
 
 
@@ -35,17 +34,31 @@ def _has_gradings(options: Options) -> bool:
     return store.path.exists() and bool(store.gradings())
 
 
-def kept(report: "Report", documents: "Documents", options: Options) -> "Grading":
+def kept(report: "Report", work: Work) -> "Grading":
     """The report as a grading; kept in the store where the traces come from it, or `--store` names it."""
-    from abs_replay.carrying import with_carried
-    from abs_replay.grading import keep
     from abs_replay.verdicts import Grading
 
-    now = datetime.now(UTC)
-    if options.traces and not options.store:
-        return Grading("now", now.timestamp(), report)
-    store = store_of(options)
-    return keep(with_carried(report, store), store, documents.sessions, now)
+    store, sessions = store_to_keep_in(work.options), work.documents.sessions
+    if store is None:
+        return Grading("now", work.begun.timestamp(), report)
+    from abs_replay.carrying import with_carried
+    from abs_replay.cli.provenance import provenance_of
+    from abs_replay.grading import files_of, keep
+
+    made_by = provenance_of(files_of(sessions), work.judge)
+    return keep(with_carried(report, store), store, sessions, work.begun, made_by, work.id)
+
+
+def stopped(work: Work) -> int:
+    """Say after Ctrl-C what is kept of it; gives the exit status."""
+    panel = work.judge.panel
+    count = panel.kept if panel else 0
+    store = store_to_keep_in(work.options)
+    if count and store is not None:
+        say(f"abs: stopped; {plural(count, 'answer')} kept in {store.path}: the same command goes on there")
+    else:
+        say("abs: stopped; nothing is kept of it")
+    return 130
 
 
 def compared(baseline: "Grading | None", grading: "Grading") -> "Comparison | None":

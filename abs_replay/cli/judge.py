@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from abs_replay.errors import Problem
-    from abs_replay.judgement import Judge
     from abs_replay.judges.chain import Chain
     from abs_replay.judges.configured import Given
     from abs_replay.judges.panel import Panel, Progress, Terms
@@ -130,13 +128,12 @@ def open_judge(
 
     Raises `UsageError` for files, adapters and addresses that make no sense, before anything is asked.
     """
-    from abs_replay.judges import recorded
     from abs_replay.judges.chain import Chain
     from abs_replay.judges.configured import routes
 
     judging = configuration.judging
     found = routes(_given(flags), judging, os.environ)
-    files = recorded.read(*flags.judge_answers) if flags.judge_answers else None
+    files = _recorded(flags.judge_answers) if flags.judge_answers else None
 
     def open_panel() -> "Panel":
         from abs_replay.judges.panel import Panel
@@ -179,20 +176,7 @@ def _terms(flags: JudgeFlags, judging: "Judging") -> "Terms":
     )
 
 
-# -- until `abs grade` takes all flags
+def _recorded(files: Sequence[Path]) -> "RecordedJudge":
+    from abs_replay.judges import recorded  # which loads what finds near names
 
-answers_option = _OPTIONS[0]
-
-
-def judge_of(answers: Sequence[Path]) -> "RecordedJudge | None":
-    """Make the judge; None where none was named, and judged evaluations are errors then."""
-    from abs_replay.judges import recorded
-
-    return recorded.read(*answers) if answers else None
-
-
-def unused_of(judge: "Judge | None") -> "tuple[Problem, ...]":
-    """Warn of answers that were to no question."""
-    from abs_replay.judges.recorded import RecordedJudge
-
-    return judge.unused() if isinstance(judge, RecordedJudge) else ()
+    return recorded.read(*files)

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from abs_replay.errors import Problem
-from abs_replay.judgement import Answer, Question
-from abs_replay.judges.recorded import RecordedJudge
+from abs_replay.judgement import Answer, Judging, Question
 
 if TYPE_CHECKING:
     from abs_replay.judges.panel import Panel
+    from abs_replay.judges.recorded import RecordedJudge
 
 
 class Chain:
@@ -17,7 +17,7 @@ class Chain:
     `panel` is None until a question needed it: without one nothing was asked, and nothing of it is loaded.
     """
 
-    def __init__(self, files: RecordedJudge | None, open_panel: "Callable[[], Panel]") -> None:
+    def __init__(self, files: "RecordedJudge | None", open_panel: "Callable[[], Panel]") -> None:
         self._files, self._open = files, open_panel
         self.panel: Panel | None = None
 
@@ -40,6 +40,15 @@ class Chain:
         """The panel, opened now where nothing needed it before."""
         self.panel = self.panel or self._open()
         return self.panel
+
+    @property
+    def judging(self) -> Judging | None:
+        """What the panel was asked, and what that took; None where nothing needed one."""
+        return self.panel.judging if self.panel else None
+
+    def troubles(self) -> tuple[Problem, ...]:
+        """What a report should warn of: answers to no question, and what stopped asking."""
+        return (*self.unused(), *map(Problem, self.panel.problems if self.panel else ()))
 
     def unused(self) -> tuple[Problem, ...]:
         """The answers of files that were to no question so far."""

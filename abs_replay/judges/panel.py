@@ -6,6 +6,7 @@ a changed threshold, not after a kill. What stops some questions does not lose t
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -44,6 +45,15 @@ class Terms:
     use_kept: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """By each judge's name how many questions it would be asked, and what one call for each vote would
+    take; how many would not be asked, by the reason."""
+
+    judges: Mapping[str, tuple[int, Usage]]
+    refused: Mapping[str, int]
+
+
 @dataclass(slots=True)
 class _Round:
     """The questions of one round with their engines, and the votes that came in so far."""
@@ -76,6 +86,7 @@ class Panel:
         self._stopped: dict[str, str] = {}  # by the engine's fingerprint: what no question of it survives
         self._counts = Judging()
         self.engines: dict[str, Engine] = {}  # all that questions went to, by fingerprint
+        self.judges: dict[str, str] = {}  # of those that answered, now or before: the name and fingerprint
 
     def __enter__(self) -> "Panel":
         return self
@@ -120,8 +131,8 @@ class Panel:
         full = [one for one in questions if len(round_.votes[one.digest]) == self.terms.votes]
         return {question.digest: self._answer(question, round_) for question in full}
 
-    def estimate(self, questions: Sequence[Question]) -> dict[str, tuple[int, Usage]]:
-        """By each judge's name how many of these it would be asked, and what their first calls would take."""
+    def estimate(self, questions: Sequence[Question]) -> Estimate:
+        """What asking these would take; nothing is sent."""
         found: dict[str, tuple[int, Usage]] = {}
         round_ = self._prepared(questions)
         for question, engine, _ in self._jobs(questions, round_):
@@ -129,7 +140,7 @@ class Panel:
             new = question.digest not in round_.asked
             round_.asked.add(question.digest)
             found[engine.shown] = count + new, usage + engine.estimate(question)
-        return found
+        return Estimate(found, Counter(round_.refused.values()))
 
     # -- a round
 
@@ -215,6 +226,7 @@ class Panel:
         engine, votes = round_.engines[question.digest], round_.votes[question.digest]
         if len(votes) < self.terms.votes and question.digest in round_.refused:
             return silent(engine, round_.refused[question.digest])
+        self.judges[engine.shown] = engine.fingerprint
         return decided(engine, [votes[number] for number in sorted(votes)], self.terms.votes)
 
     def _count(self, questions: Sequence[Question], round_: _Round) -> None:

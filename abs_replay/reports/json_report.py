@@ -7,7 +7,7 @@ from typing import Any
 
 from abs_replay import exact_json
 from abs_replay.exact_json import Json
-from abs_replay.reports import totals
+from abs_replay.reports import judging_json, totals
 from abs_replay.verdicts import BehaviorResult, Report, Result, Run, Status, StepStatus, Verdict
 
 type Carried = frozenset[tuple[str, str, str]]
@@ -71,7 +71,9 @@ def as_json(report: Report) -> dict[str, Json]:
             "evaluations": totals.evaluation_counts(report.runs),
         },
         "carried_over": len(report.carried),
-        "decided_anew": sum(len(run.verdicts) for run in report.runs) - len(report.carried),
+        "decided_anew": totals.decided(report).anew,
+        "asked": totals.decided(report).asked,
+        "judge": judging_json.judging(report.judging),
         "ungraded_sessions": report.ungraded_sessions,
         "warnings": report.warnings,
         "runs": [_run(run, report.carried) for run in report.runs],
@@ -89,6 +91,7 @@ def _run(run: Run, carried: Carried) -> dict[str, Json]:
         "file": run.file,
         "agent": run.agent,
         "trace": run.trace,
+        "trace_digest": run.trace_digest,
         "row": run.row,
         "bindings": run.bindings,
         "result": run.result.value,
@@ -143,6 +146,7 @@ def _verdict(verdict: Verdict, carried: bool) -> dict[str, Json]:
         "evidence": verdict.evidence,
         "children": [_verdict(child, carried) for child in verdict.children],
         "judge": verdict.judge,
+        "judged": judging_json.judged(verdict.judged),
         "cached": verdict.cached,
         "carried": carried,
         "duration_ms": verdict.duration_ms,
@@ -170,6 +174,7 @@ def _read(value: Mapping[str, Any]) -> Report:
         warnings=tuple(value.get("warnings") or ()),
         ungraded_sessions=tuple(value.get("ungraded_sessions") or ()),
         carried=frozenset(_read_carried(value["runs"])),
+        judging=judging_json.read_judging(value.get("judge")),
     )
 
 
@@ -197,6 +202,7 @@ def _read_run(run: Mapping[str, Any]) -> Run:
         require_match=bool(run.get("require_match", True)),
         strict_user=bool(run.get("strict_user")),
         problem=run.get("problem"),
+        trace_digest=run.get("trace_digest") or "",
         lines=dict(run.get("lines") or {}),
     )
 
@@ -233,6 +239,7 @@ def _read_verdict(verdict: Mapping[str, Any]) -> Verdict:
         duration_ms=float(verdict.get("duration_ms") or 0),
         fingerprint=verdict.get("fingerprint") or "",
         label=verdict.get("label") or "",
+        judged=judging_json.read_judged(verdict.get("judged")),
     )
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from abs_replay.reports import PAPER, Screen, totals
+from abs_replay.reports import PAPER, Screen, spending, totals
 from abs_replay.reports.cells import escaped
 from abs_replay.reports.checks import Check, checks, told
 from abs_replay.reports.table import EVALUATIONS, RESULTS
@@ -63,7 +63,8 @@ def display(report: Report, screen: Screen) -> str:
         left_out += sum(_details(run, room) for run in unfinished)
     if not screen.failed and screen.detail != 0:
         left_out += _folded_list([run for run in report.runs if run.passed], room)
-    closing = [f"\nGrading {code(report.grading)}"] if report.grading else []
+    closing = [f"\n{name}: {code(fact)}" for name, fact in spending.facts(report)]
+    closing += [f"\nGrading {code(report.grading)}"] if report.grading else []
     if left_out:
         closing.append(f"\n{plural(left_out, 'more line')} had no room here; `--format json` has all.")
     return "\n".join([*room.lines, *closing]) + "\n"

@@ -5,7 +5,7 @@ Every text that came from a trace or a document is shown with its control charac
 
 from collections.abc import Iterator
 
-from abs_replay.reports import PAPER, Screen, totals
+from abs_replay.reports import PAPER, Screen, spending, totals
 from abs_replay.reports.cells import cut, escaped, painted
 from abs_replay.reports.labels import quoted
 from abs_replay.verdicts import Report, Result, Run, Status
@@ -94,9 +94,7 @@ def _totals(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _provenance(report: Report) -> Iterator[tuple[str, str]]:
-    if report.carried:
-        total, carried = sum(len(run.verdicts) for run in report.runs), len(report.carried)
-        yield "Carried over", f"{carried} of {total} verdicts as last time, {total - carried} decided anew"
+    yield from spending.facts(report)
     for name in report.ungraded_sessions:
         yield "Not graded", f"{quoted(name)}: no trace names it"
     if report.grading:

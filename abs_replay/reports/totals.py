@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from abs_replay.verdicts import Result, Run, Status, StepStatus
+from abs_replay.verdicts import Report, Result, Run, Status, StepStatus
 
 REPORTED = tuple(status for status in Status if status is not Status.PENDING)
 WITH_A_STEP = (StepStatus.SENT, StepStatus.MATCHED)
@@ -61,6 +61,22 @@ def step_counts(runs: Iterable[Run]) -> dict[str, int]:
 def evaluation_counts(runs: Iterable[Run]) -> dict[str, int]:
     """How many evaluations ended in each status; a composition counts as one."""
     return _counted(REPORTED, (verdict.status for run in runs for verdict in run.verdicts))
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """How evaluations came to their verdicts: equal to last time's, anew, or asked of a judge now."""
+
+    carried: int
+    anew: int
+    asked: int
+
+
+def decided(report: Report) -> Decided:
+    """Count all evaluations of a report; each is one of the three."""
+    verdicts = [verdict for run in report.runs for verdict in run.verdicts]
+    asked = sum(verdict.asked for verdict in verdicts) if report.judging is not None else 0
+    return Decided(len(report.carried), len(verdicts) - len(report.carried) - asked, asked)
 
 
 def plural(count: int, noun: str) -> str:

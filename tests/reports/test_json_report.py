@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from abs_replay import exact_json
 from abs_replay.exact_json import Json, Number
+from abs_replay.judgement import Judging, Usage
 from abs_replay.reports import render
 from abs_replay.reports.json_report import from_json, write
-from abs_replay.verdicts import BehaviorResult, Report, Result, Run, Status, StepStatus, Verdict
+from abs_replay.verdicts import BehaviorResult, Judged, Report, Result, Run, Status, StepStatus, Verdict
 
 CALL = Verdict(
     "behaviors[1].evaluations[0]",
@@ -35,6 +36,7 @@ MIXED = Verdict(
     judge="sha256:j",
     cached=True,
     duration_ms=1.5,
+    judged=Judged("d1", "f1", (0.2, 0.8), True, Usage(2, 300, 20, 0.01)),
 )
 RUN = Run(
     session="Refund",
@@ -66,6 +68,7 @@ RUN = Run(
     row=3,
     bindings={"cases.price": Number("1.10"), "n": 12345678901234567890},
     extra_labels=("assistant calls Refund MCP",),
+    trace_digest="12ab",
 )
 REPORT = Report(
     runs=(RUN, Run("Other", None, "t-2", Result.PASSED, ())),
@@ -73,6 +76,7 @@ REPORT = Report(
     warnings=({"file": "refund.abs.yaml", "line": 1, "path": "", "message": "old"},),
     ungraded_sessions=("Nobody's",),
     carried=frozenset({("Refund", "t-0001", "behaviors[1].evaluations[0]")}),
+    judging=Judging(1, 2, 3, {"openai m": Usage(2, 300, 20, 0.01), "aws": Usage(1, 5, 6, None)}),
 )
 
 
@@ -121,6 +125,7 @@ def test_the_report_has_the_fields_of_the_format() -> None:
                 "evidence": [2],
                 "children": [],
                 "judge": None,
+                "judged": None,
                 "cached": False,
                 "carried": True,
                 "duration_ms": 0.0,
@@ -130,6 +135,25 @@ def test_the_report_has_the_fields_of_the_format() -> None:
     }
     assert report["warnings"] == [{"file": "refund.abs.yaml", "line": 1, "path": "", "message": "old"}]
     assert report["ungraded_sessions"] == ["Nobody's"]
+
+
+def test_the_report_says_what_was_carried_over_decided_and_asked_and_what_that_took() -> None:
+    report = json.loads(render("json", REPORT))
+
+    assert (report["carried_over"], report["decided_anew"], report["asked"]) == (1, 2, 1)
+    unknown = {"calls": 3, "input_tokens": 305, "output_tokens": 26, "cost": None}
+    assert report["judge"] == {
+        "questions": 6,
+        "asked": 1,
+        "kept": 2,
+        "unanswered": 3,
+        **unknown,
+        "models": [
+            {"judge": "openai m", "calls": 2, "input_tokens": 300, "output_tokens": 20, "cost": 0.01},
+            {"judge": "aws", "calls": 1, "input_tokens": 5, "output_tokens": 6, "cost": None},
+        ],
+    }
+    assert json.loads(render("json", Report(())))["judge"] is None
 
 
 def test_numbers_stand_as_they_were_written() -> None:
