@@ -42,6 +42,8 @@ def open_engine(settings: EngineSettings) -> ModelEngine:
 class ChatCompletions:
     """The wire: POST /chat/completions (https://platform.openai.com/docs/api-reference/chat)."""
 
+    forms: Sequence[Json] = _FORMATS
+
     def __init__(self, model: str, settings: EngineSettings, parameters: Parameters) -> None:
         self._model, self._settings, self._parameters = model, settings, parameters
         self._client: AsyncOpenAI | None = None
@@ -57,7 +59,7 @@ class ChatCompletions:
             body["temperature"] = self._parameters.temperature
         if (limit := _LIMITS[self._limit]) is not None:
             body[limit] = self._parameters.max_tokens
-        if (form := _FORMATS[self._format]) is not None:
+        if (form := self.forms[self._format]) is not None:
             body["response_format"] = form
         return body
 
@@ -65,8 +67,10 @@ class ChatCompletions:
         import openai
 
         given: Any = body  # the package wants its own types of what is JSON
+        without: Any = {"Authorization": openai.omit} if self._has_own_header else {}
         try:
-            response = await self._opened().chat.completions.with_raw_response.create(**given)
+            completions = self._opened().chat.completions.with_raw_response
+            response = await completions.create(**given, extra_headers=without)
         except openai.APITimeoutError:
             raise TimeoutError from None
         except openai.APIConnectionError as error:
@@ -105,9 +109,13 @@ class ChatCompletions:
                 self._limit = max(self._limit, at + 1)
                 return True
         if "response_format" in body and any(word in words for word in ("response_format", "json_schema")):
-            self._format = max(self._format, _FORMATS.index(body["response_format"]) + 1)
+            self._format = max(self._format, self.forms.index(body["response_format"]) + 1)
             return True
         return False
+
+    @property
+    def _has_own_header(self) -> bool:
+        return (self._settings.api_key_header or "Authorization").lower() != "authorization"
 
     async def close(self) -> None:
         if self._client is not None:
@@ -119,9 +127,7 @@ class ChatCompletions:
             import openai
 
             key, header = self._settings.api_key, self._settings.api_key_header
-            headers: dict[str, Any] = {}
-            if header and header.lower() != "authorization":
-                headers = {header: key, "Authorization": openai.omit}
+            headers = {header: key or ""} if header and self._has_own_header else {}
             self._client = openai.AsyncOpenAI(
                 api_key=key or "none",  # a local endpoint wants none, the package does
                 base_url=self._settings.base_url or BASE_URL,

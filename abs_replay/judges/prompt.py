@@ -45,7 +45,7 @@ Judged: {judged}
 Criteria:
 {criteria}
 
-Scale of the score: {scale}
+Scale: {scale}
 
 The record stands between the lines {begin} and {end}.
 
