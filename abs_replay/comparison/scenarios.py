@@ -30,6 +30,8 @@ class Scenario:
 
 
 def scenario_of(run: Run) -> Scenario:
+    if not run.bindings:
+        return Scenario(run.session, run.agent, run.row)
     ordered = {name: run.bindings[name] for name in sorted(run.bindings)}
     return Scenario(run.session, run.agent, run.row, exact_json.dumps(ordered))
 
