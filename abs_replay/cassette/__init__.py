@@ -115,7 +115,7 @@ def _read(text: str) -> Cassette:
     # Editors on Windows may begin a text with a byte order mark.
     text = text.removeprefix("\ufeff")
     exchanges: list[tuple[Exchange, bool]] = []
-    earlier: Earlier = {}
+    earlier = Earlier()
 
     def taken(document: Document, number: int, place: int) -> int:
         if number == 0:

@@ -10,8 +10,26 @@ from abs_replay.cassette.layout import on_a_line
 from abs_replay.cassette.sockets import read_socket, socket_document
 from abs_replay.exchange import Body, Channel, Exchange, Headers, Outcome, Request, Response, Role
 
-# The bodies of the requests that stand before, by the ids of their exchanges, in the same conversation.
-type Earlier = dict[str, bytes]
+# Bytes that bodies may come to which are said by earlier ones: a small file must not fill the memory.
+MOST_RESOLVED = 1 << 30
+
+
+class Earlier(dict[str, bytes]):
+    """The bodies of the requests that stand before, by the ids of their exchanges, in the same conversation.
+
+    `resolved` bytes were said by them so far, of the `most` that may be in the whole cassette.
+    """
+
+    resolved = 0
+    most = MOST_RESOLVED
+
+    def count(self, size: int) -> None:
+        """Note the size of a body that is said by an earlier one; raises `BadBody` beyond what may be."""
+        self.resolved += size
+        if self.resolved > self.most:
+            gib = self.most / (1 << 30)
+            raise BadBody(f"as: what bodies take from earlier ones is more than {gib:g} GiB in all")
+
 
 _EXCHANGE_KEYS = frozenset(
     (
@@ -194,4 +212,5 @@ def _whole(body: Document, earlier: Earlier) -> Document:
     rest = {key: item for key, item in body.items() if key not in KEYS}
     if "json" in rest:
         raise BadBody("as, json: expected one of them")
+    earlier.count(len(earlier[named]))
     return {"json": resolved(body, earlier[named]), **rest}

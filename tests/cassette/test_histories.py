@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from abs_replay.cassette import Cassette, dumps, loads
+from abs_replay.cassette.exchanges import Earlier
 from abs_replay.errors import CassetteError
 from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role
 
@@ -320,3 +321,22 @@ def test_an_answer_points_to_nothing() -> None:
     document["exchanges"][1]["response"]["body"] = {"as": "x1"}
     with pytest.raises(CassetteError, match=r"response\.body: expected exactly one of"):
         loads(json.dumps(document))
+
+
+def test_a_small_file_whose_bodies_come_to_gigabytes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Earlier, "most", 100_000)
+    history = asked("x1", {"messages": said(*("word " * 1000 for _ in range(4)))})
+    document = json.loads(dumps(taped(history, asked("x2", {"a": 1}))))
+    pointing = {
+        "body": {"as": "x1"},
+        **{key: document["exchanges"][1]["request"][key] for key in ("method", "target")},
+    }
+    document["exchanges"][1:] = [
+        {**document["exchanges"][1], "id": f"y{number}", "request": pointing} for number in range(9)
+    ]
+    with pytest.raises(
+        CassetteError, match=r"exchanges\[5\]\.request\.body: as: what bodies take from earlier"
+    ):
+        loads(json.dumps(document))
+    monkeypatch.setattr(Earlier, "most", 1_000_000)
+    assert len(loads(json.dumps(document)).exchanges) == 10

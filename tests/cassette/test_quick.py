@@ -37,7 +37,7 @@ def place_in(text: str) -> int:
 
 
 def at_speed(text: str) -> Exchange | None:
-    found = quick(text, place_in(text), {})
+    found = quick(text, place_in(text), Earlier())
     return found and found[0]
 
 
@@ -45,7 +45,7 @@ def slowly(text: str) -> Exchange | None:
     """What the slower reader gives, None where it refuses."""
     try:
         item, _ = parse_at(text, place_in(text))
-        return read_exchange(item, "", {})[0]
+        return read_exchange(item, "", Earlier())[0]
     except Exception:
         return None
 
@@ -78,7 +78,7 @@ def test_letters_that_only_the_file_escapes_are_those_of_the_body() -> None:
 def test_a_request_that_goes_on_is_read_at_speed() -> None:
     first, second = (json.dumps({"messages": CHAT * count}).encode() for count in (9, 10))
     text = text_of(exchange(first, b"{}", "a"), exchange(second, b"{}", "b"), begins=frozenset("a"))
-    earlier: Earlier = {}
+    earlier = Earlier()
     a = quick(text, place_in(text), earlier)
     assert a is not None
     assert a[1]
