@@ -1,5 +1,7 @@
 """What was observed in one conversation: an ordered list of steps (FORMATS, trace file)."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -109,6 +111,27 @@ class Trace:
     def broke_off(self) -> str | None:
         """Why whoever played the user gave up before the session's end; None where nobody did."""
         return self.tags.get(BROKE_OFF)
+
+    @property
+    def digest(self) -> str:
+        """Names what was observed, as far as judging sees it: not when, by which exchange or model."""
+        steps = [
+            (
+                step.seq,
+                step.actor,
+                step.action,
+                step.target,
+                step.content,
+                step.arguments,
+                step.call_id,
+                step.visibility,
+                step.parallel_group,
+                step.error,
+            )
+            for step in self.steps
+        ]
+        # By the encoder in C, since all that matters is that equal traces give equal text.
+        return hashlib.sha256(json.dumps(steps, default=str).encode()).hexdigest()[:32]
 
     @property
     def models(self) -> tuple[str, ...]:

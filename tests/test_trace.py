@@ -1,6 +1,11 @@
 """What a trace says of itself."""
 
-from abs_replay.trace import Step, Trace, Usage
+from dataclasses import replace
+
+import pytest
+
+from abs_replay.exact_json import Json, Number
+from abs_replay.trace import Source, Step, Trace, Usage
 
 
 def test_the_tokens_of_all_steps_are_added_up() -> None:
@@ -16,3 +21,18 @@ def test_the_tokens_of_all_steps_are_added_up() -> None:
 def test_models_stand_in_the_order_in_which_they_first_answered() -> None:
     steps = [Step(n, "assistant", "responds", model=name) for n, name in enumerate(["b", None, "a", "b"], 1)]
     assert Trace("t", tuple(steps)).models == ("b", "a")
+
+
+STEP = Step(1, "assistant", "calls", "Order", None, {"id": Number("1.10"), "half": "\ud83d"})
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("action", "submits"), ("arguments", {"id": Number("1.1")}), ("error", "gone")]
+)
+def test_another_digest_is_another_conversation(field: str, value: Json) -> None:
+    assert Trace("t", (replace(STEP, **{field: value}),)).digest != Trace("t", (STEP,)).digest
+
+
+def test_the_digest_is_that_of_what_was_said_not_of_how_it_was_seen() -> None:
+    seen = replace(STEP, at_ms=5.0, sources=(Source("x"),), model="m", usage=Usage(1, 2))
+    assert Trace("u", (seen,), "S", tags={"a": "b"}).digest == Trace("t", (STEP,)).digest
