@@ -84,14 +84,14 @@ class ChatCompletions:
         try:
             choice = value["choices"][0]
             message, finish = choice["message"], choice.get("finish_reason")
+            refusal, said = message.get("refusal"), message.get("content")
             usage = value.get("usage") or {}
             spent, made = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
         except (AttributeError, IndexError, KeyError, TypeError):
             raise ValueError("no chat completion") from None
-        said = message.get("content")
         common = (value.get("model"), finish, spent, made)
-        if message.get("refusal"):
-            return Said("", "refused", f"the model refused: {message['refusal']}", *common)
+        if refusal:
+            return Said("", "refused", f"the model refused: {refusal}", *common)
         if finish == "content_filter":
             return Said("", "refused", "a content filter withheld the answer", *common)
         if finish == "length":

@@ -17,14 +17,14 @@ class Poster:
         self._url, self._headers, self._timeout = url, dict(headers), timeout
         self._client: httpx.AsyncClient | None = None
 
-    async def post(self, body: Mapping[str, Json]) -> Arrived:
+    async def post(self, body: Mapping[str, Json], headers: Mapping[str, str] = {}) -> Arrived:
         """Post a body; raises `ConnectionError` or `TimeoutError` where there is no response."""
         import httpx
 
         if self._client is None:
             limits = httpx.Limits(max_connections=None)  # how many go at once is the panel's business
             self._client = httpx.AsyncClient(timeout=self._timeout, limits=limits)
-        headers = {"content-type": "application/json", **self._headers}
+        headers = {"content-type": "application/json", **self._headers, **headers}
         try:
             response = await self._client.post(self._url, content=dumps(body).encode(), headers=headers)
         except httpx.TimeoutException:

@@ -32,3 +32,10 @@ class EngineSettings:
 class Unconfigured(UsageError):
     """An engine lacks what it needs: a key, a project, a package. The message says what to do; it becomes the
     error of each question that needs the engine, and what needs no judge is graded all the same."""
+
+
+def own(settings: EngineSettings, option: str, *variables: str) -> str | None:
+    """What an engine's own option says, else the first of the service's variables that is set."""
+    said = settings.options.get(option)
+    found = [str(said)] if said is not None else [settings.environment.get(name, "") for name in variables]
+    return next((text.strip() for text in found if text.strip()), None)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from abs_replay.errors import UsageError
+from abs_replay.exact_json import Json
 from abs_replay.judgement import NO_USAGE, Question, Usage
 from abs_replay.judges.engine import Engine, Sample
 from abs_replay.judges.routing import Choices, Routes, chosen
@@ -12,7 +13,9 @@ from abs_replay.judges.settings import Unconfigured
 
 
 def question(type_: str = "llm_judge", adapter: str | None = None, id_: str | None = None) -> Question:
-    evidence = {"steps": [], "step": None, **({"custom": {"id": id_}} if id_ else {})}
+    evidence: dict[str, Json] = {"steps": [], "step": None}
+    if id_:
+        evidence["custom"] = {"id": id_}
     return Question("d", "evaluations[0]", type_, None, evidence, adapter)
 
 
