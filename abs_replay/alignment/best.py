@@ -66,8 +66,6 @@ class _TooMuch(Exception):
 
 def best_alignment(rows: Sequence[Row], positions: Positions) -> tuple[int | None, ...]:
     """Give each row's position, or None."""
-    if len(rows) == 1 and not rows[0].needs_call:
-        return (next(bits(rows[0].mask), None),)
     search = _Search(rows, positions)
     wanted = search.bound(0, 0)
     try:

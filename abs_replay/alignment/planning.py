@@ -21,6 +21,7 @@ class Plan(NamedTuple):
     behaviors: Sequence[Behavior]
     blocks: Mapping[int, int]
     answering: frozenset[int]
+    optional: frozenset[int]
     requires: Mapping[int, int]
     hang_together: bool
     has_criteria: bool
@@ -55,6 +56,7 @@ def _planned(key: _Itself) -> Plan:
         behaviors,
         unordered_blocks(behaviors),
         frozenset(_answering(behaviors, aliases)),
+        frozenset(index for index, behavior in enumerate(behaviors) if behavior.optional),
         requires,
         any(behaviors[index].actor == "user" for index in requires),
         any(behavior.matches_when is not None for behavior in behaviors),

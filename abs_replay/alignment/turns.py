@@ -1,7 +1,7 @@
 """One turn of a session against one turn of a trace (SEMANTICS A8, A9, A12)."""
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 from typing import NamedTuple
 
@@ -63,10 +63,16 @@ class TraceTurn:
         self.start = start
         self.index = index
         self.steps = index.steps
-        self.parallel = parallel_blocks(index.steps)
-        self.calls = calls_of(index.steps)
         self._candidates: dict[int, Candidates] = {}
         self._required: dict[tuple[object, ...], Found] = {}
+
+    @cached_property
+    def parallel(self) -> tuple[int, ...]:
+        return parallel_blocks(self.steps)
+
+    @cached_property
+    def calls(self) -> Calls:
+        return calls_of(self.steps)
 
     def candidates(self, plan: Plan, behavior: int) -> Candidates:
         if behavior not in self._candidates:
@@ -75,9 +81,8 @@ class TraceTurn:
 
     def required(self, plan: Plan, members: Sequence[int], calls: CallIds) -> Found:
         """Give the position of each required behavior that matches (A8); worked out once a set."""
-        behaviors = plan.behaviors
-        rows = tuple(member for member in members if not behaviors[member].optional)
-        optional_calls = [m for m in members if behaviors[m].optional and is_execution(behaviors[m])]
+        rows = tuple(member for member in members if member not in plan.optional)
+        optional_calls = [m for m in members if m in plan.optional and is_execution(plan.behaviors[m])]
         key = rows, tuple(optional_calls), calls
         if key not in self._required:
             self._required[key] = _best(self, plan, members, rows, calls)
@@ -140,6 +145,9 @@ def align_turn(turn: TraceTurn, plan: Plan, members: Sequence[int], calls: CallI
 
 
 def _best(turn: TraceTurn, plan: Plan, members: Sequence[int], rows: Sequence[int], calls: CallIds) -> Found:
+    if len(rows) == 1 and rows[0] not in plan.answering:  # nothing competes with it
+        position = next(bits(turn.candidates(plan, rows[0]).fit), None)
+        return {} if position is None else {rows[0]: position}
     known = turn.calls
     given = sum(1 << known.number[call] for call in calls if call in known.number)
     positions = Positions(len(turn.steps), turn.parallel, known.gives, known.uses, known.answers, given)
@@ -184,6 +192,8 @@ def _with_optionals(
     turn: TraceTurn, plan: Plan, members: Sequence[int], required: Mapping[int, int], calls: CallIds
 ) -> dict[int, int]:
     """Add each optional at the earliest step between its neighbours, an untaken one first (A9)."""
+    if plan.optional.isdisjoint(members):
+        return dict(required)
     taken = sum(1 << position for position in required.values())
     found, ids = dict[int, int](), set(calls)
     behind = _first_behind(members, required)

@@ -1,11 +1,14 @@
 """What a report counts, the same in every format (FORMATS: `totals`, `steps_matched`, ...)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from abs_replay.verdicts import Report, Result, Run, Status, StepStatus
 
-REPORTED = tuple(status for status in Status if status is not Status.PENDING)
+_RESULTS = tuple((str(result), result) for result in Result)
+_STEPS = tuple((str(status), status) for status in StepStatus)
+_EVALUATIONS = tuple((str(status), status) for status in Status if status is not Status.PENDING)
 WITH_A_STEP = (StepStatus.SENT, StepStatus.MATCHED)
 
 
@@ -50,17 +53,17 @@ def _score(steps: dict[str, int], evaluations: dict[str, int]) -> Score:
 
 def session_counts(runs: Iterable[Run]) -> dict[str, int]:
     """How many runs came to each result."""
-    return _counted(Result, (run.result for run in runs))
+    return _counted(_RESULTS, [run.result for run in runs])
 
 
 def step_counts(runs: Iterable[Run]) -> dict[str, int]:
     """How many behaviors ended in each status."""
-    return _counted(StepStatus, (step.status for run in runs for step in run.steps))
+    return _counted(_STEPS, [step.status for run in runs for step in run.steps])
 
 
 def evaluation_counts(runs: Iterable[Run]) -> dict[str, int]:
     """How many evaluations ended in each status; a composition counts as one."""
-    return _counted(REPORTED, (verdict.status for run in runs for verdict in run.verdicts))
+    return _counted(_EVALUATIONS, [verdict.status for run in runs for verdict in run.verdicts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,6 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _counted(keys: Iterable[str], found: Iterable[str]) -> dict[str, int]:
-    listed = list(found)  # counted in C, where a Counter asks each enum member for its hash
-    return {str(key): listed.count(key) for key in keys}
+def _counted(keys: Sequence[tuple[str, StrEnum]], found: list[StrEnum]) -> dict[str, int]:
+    # Counted in C, where a Counter asks each enum member for its hash.
+    return {name: found.count(key) for name, key in keys}
