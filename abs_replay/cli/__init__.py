@@ -29,6 +29,8 @@ COMMANDS = {
     "run": ("abs_replay.cli.run", "Play sessions against an agent, live or replayed, and grade them."),
     "grade": ("abs_replay.cli.grade", "Judge stored traces by sessions; nothing is run."),
     "diff": ("abs_replay.cli.diff", "List what flipped between two gradings."),
+    "label": ("abs_replay.cli.label", "Say yourself what a judge said, in the terminal or as CSV."),
+    "calibrate": ("abs_replay.cli.calibrate", "Say how far judges agree with the people who labelled."),
     "sql": ("abs_replay.cli.sql", "Ask the store in SQL, over documented views."),
     "trials": ("abs_replay.cli.trials", "Show how reliably sessions pass that were played several times."),
     "report": ("abs_replay.cli.report", "Show a saved report again, in any format."),
