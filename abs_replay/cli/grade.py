@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from abs_replay.cli.gates import gate_options
+from abs_replay.cli.grade_baseline import baseline_of, compared, outcome_of, refuse_mixed
 from abs_replay.cli.grade_options import Options, Work, store_to_keep_in
-from abs_replay.cli.grade_report import baseline_of, compared, kept, print_, put_out_with, stopped
+from abs_replay.cli.grade_report import kept, print_, put_out_with, stopped
 from abs_replay.cli.grade_traces import selected
 from abs_replay.cli.judge import judge_options, open_judge
 from abs_replay.cli.report_format import format_option
@@ -42,6 +44,7 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--baseline", metavar="last|ID|FILE", help="Show what flipped since that grading, or saved report."
 )
+@gate_options("--bound")
 @format_option
 @click.option("--output", type=FILE, help="Write the report to this file.")
 @click.option("--strict-user", is_flag=True, help="Fail where the user's words differ from the session's.")
@@ -55,12 +58,15 @@ def command(**options: object) -> int:
     \b
     abs grade order.abs.yaml                            what was recorded
     abs grade order.abs.yaml --baseline last            and what flipped since last time
+    abs grade order.abs.yaml --baseline last --fail-on regression    a gate, which knows what failed before
     abs grade order.abs.yaml --traces trace.json        a file; no store is read or written
     abs grade order.abs.yaml --judge-model gpt-4o-mini --dry-run     how much a judge would be asked
     abs grade order.abs.yaml --dry-run --format json --output answers.json    to be filled in, and then:
     abs grade order.abs.yaml --judge-answers answers.json
 
     The exit status is 0 when every session passed, 1 when not, 2 for wrong usage or an invalid document.
+    --fail-on, --min-pass-rate and --margin ask for something else instead: that nothing got worse since
+    --baseline, that so many passed, that not many fewer did.
     """
     return run(Options(**options))  # type: ignore[arg-type]
 
@@ -94,8 +100,8 @@ def _run(options: Options) -> int:
     id_ = new_id(begun)
     configuration = find(Path.cwd())
     documents = load(options.sessions, configuration)
-    baseline = baseline_of(options)
     selection = selected(options, documents)
+    baseline = baseline_of(options, selection)
     store, progress = store_to_keep_in(options), progress_of(options.ci)
     with open_judge(options.judge, configuration, store, id_, progress) as judge:
         settings = _settings(options, judge)
@@ -105,15 +111,17 @@ def _run(options: Options) -> int:
 
 def _graded(work: Work, baseline: "Grading | None") -> int:
     from abs_replay.grading import grade
-    from abs_replay.verdicts import Result
 
     try:
         report = _report(work, grade(work.selection, work.settings))
     except KeyboardInterrupt:
         return stopped(work)
     grading = kept(report, work)
-    print_(grading.report, compared(baseline, grading), work.options)
-    return 0 if report.result is Result.PASSED else 1
+    comparison = compared(baseline, grading)
+    outcome = outcome_of(work.options, grading.report, comparison)
+    print_(grading.report, comparison, outcome.failures, work.options)
+    outcome.told(grading.report)
+    return outcome.status
 
 
 def _dry_run(work: Work) -> int:
@@ -128,15 +136,10 @@ def _dry_run(work: Work) -> int:
 
 
 def _refuse_mixed(options: Options) -> None:
-    if options.dry_run and options.baseline:
-        raise UsageError("--dry-run judges nothing that --baseline could be compared with: leave one out")
-    if options.baseline and options.format_ in ("junit", "github"):
-        raise UsageError(f"--format {options.format_} has no place for what --baseline finds: use abs diff")
+    refuse_mixed(options)
     if options.traces and (options.recording or options.since):
         flag = "--recording" if options.recording else "--since"
         raise UsageError(f"{flag} chooses among stored traces: leave it out, or leave --traces out")
-    if options.traces and options.baseline == "last" and not options.store:
-        raise UsageError("--baseline last looks into a store: name it with --store, or give a saved report")
 
 
 def _settings(options: Options, judge: "Chain") -> "Settings":

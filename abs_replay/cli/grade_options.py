@@ -29,6 +29,10 @@ class Options:
     since: str | None
     where: str | None
     baseline: str | None
+    fail_on: str | None
+    min_pass_rate: float | None
+    bound: str | None
+    margin: float | None
     format_: str
     output: Path | None
     strict_user: bool

@@ -4,7 +4,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from abs_replay.cli.grade_options import Options, Work, store_of, store_to_keep_in
+from abs_replay.cli.grade_baseline import NO_PLACE
+from abs_replay.cli.grade_options import Options, Work, store_to_keep_in
 from abs_replay.cli.report_format import put_out
 from abs_replay.cli.saying import say
 from abs_replay.errors import Problem
@@ -15,23 +16,6 @@ from abs_replay.reports.totals import plural
 if TYPE_CHECKING:
     from abs_replay.comparison import Comparison
     from abs_replay.verdicts import Grading, Report
-
-
-def baseline_of(options: Options) -> "Grading | None":
-    """What `--baseline` names; None without it, and where nothing was graded yet."""
-    if options.baseline is None:
-        return None
-    from abs_replay.cli.diff import find_grading
-
-    if options.baseline == "last" and not _has_gradings(options):
-        say("warning: nothing to compare with, this is the first grading of the store")
-        return None
-    return find_grading(options.baseline, options.store)
-
-
-def _has_gradings(options: Options) -> bool:
-    store = store_of(options)
-    return store.path.exists() and bool(store.gradings())
 
 
 def kept(report: "Report", work: Work) -> "Grading":
@@ -61,17 +45,16 @@ def stopped(work: Work) -> int:
     return 130
 
 
-def compared(baseline: "Grading | None", grading: "Grading") -> "Comparison | None":
-    if baseline is None:
-        return None
-    from abs_replay.comparison import compare
-
-    return compare(baseline, grading)
-
-
-def print_(report: "Report", comparison: "Comparison | None", options: Options) -> None:
-    screen = None if options.output or options.ci else Screen.of(sys.stdout)
-    put_out_with(_written(report, comparison, options.format_, screen), report.warnings, options)
+def print_(
+    report: "Report", comparison: "Comparison | None", failures: Sequence[str] | None, options: Options
+) -> None:
+    """Print or write it; `failures` are the gates that do not hold, None where there were none."""
+    if options.format_ == "json":
+        text = _as_json(report, comparison, failures)
+    else:
+        screen = None if options.output or options.ci else Screen.of(sys.stdout)
+        text = _written(report, comparison, options.format_, screen)
+    put_out_with(text, report.warnings, options)
     if options.output:
         say(f"{report.result.value}: the report is in {options.output}")
 
@@ -84,12 +67,21 @@ def put_out_with(text: str, warnings: Sequence[Json], options: Options) -> None:
     put_out(text, options.output)
 
 
-def _written(report: "Report", comparison: "Comparison | None", format_: str, screen: Screen | None) -> str:
-    if comparison is None:
-        return render(format_, report, screen)
-    from abs_replay.reports import flips, flips_json, json_report, markdown
+def _as_json(report: "Report", comparison: "Comparison | None", failures: Sequence[str] | None) -> str:
+    if comparison is None and failures is None:
+        return render("json", report, None)
+    from abs_replay.reports import flips_json, json_report
 
-    if format_ == "json":
-        return json_report.write(json_report.as_json(report) | {"comparison": flips_json.as_json(comparison)})
-    shown, flipped = render(format_, report, screen), flips.render(comparison, screen or PAPER)
+    compared = {} if comparison is None else {"comparison": flips_json.as_json(comparison)}
+    gates = {} if failures is None else flips_json.gates(True, failures)
+    return json_report.write(json_report.as_json(report) | compared | gates)
+
+
+def _written(report: "Report", comparison: "Comparison | None", format_: str, screen: Screen | None) -> str:
+    shown = render(format_, report, screen)
+    if comparison is None or format_ in NO_PLACE:
+        return shown
+    from abs_replay.reports import flips, markdown
+
+    flipped = flips.render(comparison, screen or PAPER)
     return markdown.with_fence(shown, flipped) if format_ == "markdown" else f"{shown}\n{flipped}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,21 +44,37 @@ def save(connection: DuckDBPyConnection, grading: Grading, path: Path) -> None:
 
 def summaries(connection: DuckDBPyConnection) -> tuple[GradingSummary, ...]:
     """Every grading with its counts, the oldest first."""
-    query = """
-        SELECT id, made_at, result,
-            (SELECT map_from_entries(list((result, n))) FROM
-                (SELECT result, count(*) AS n FROM runs WHERE grading = g.id GROUP BY result)),
-            (SELECT map_from_entries(list((status, n))) FROM
-                (SELECT status, count(*) AS n FROM verdicts
-                 WHERE grading = g.id AND parent IS NULL GROUP BY status))
-        FROM gradings g ORDER BY made_at, rowid
+    names = ", ".join(f'g."{name}"' for name in GRADING_COLUMNS)
+    query = f"""
+        WITH of_runs AS (
+            SELECT grading, map_from_entries(list((result, n))) AS counts
+            FROM (SELECT grading, result, count(*) AS n FROM runs GROUP BY ALL) GROUP BY grading
+        ), of_verdicts AS (
+            SELECT grading, map_from_entries(list((status, n))) AS counts, sum(m)::BIGINT AS carried
+            FROM (
+                SELECT grading, status, count(*) AS n, count_if(carried) AS m
+                FROM verdicts WHERE parent IS NULL GROUP BY grading, status
+            ) GROUP BY grading
+        )
+        SELECT r.counts, v.counts, coalesce(v.carried, 0), {names}
+        FROM gradings g LEFT JOIN of_runs r ON r.grading = g.id LEFT JOIN of_verdicts v ON v.grading = g.id
+        ORDER BY g.made_at, g.rowid
     """
     return tuple(_summary(*row) for row in connection.execute(query).fetchall())
 
 
-def _summary(id_: str, made_at: float, result: str, runs: Any, verdicts: Any) -> GradingSummary:
+def _summary(runs: Any, verdicts: Any, carried: int, *values: Any) -> GradingSummary:
+    row: Values = dict(zip(GRADING_COLUMNS, values, strict=True))
     return GradingSummary(
-        id_, made_at, Result(result), _counts(Result, runs or {}), _counts(Status, verdicts or {})
+        row["id"],
+        row["made_at"],
+        Result(row["result"]),
+        _counts(Result, runs or {}),
+        _counts(Status, verdicts or {}),
+        carried,
+        json_value(row["files"]),
+        provenance(row),
+        judging(row["judging"]),
     )
 
 
@@ -71,6 +87,27 @@ def ids(connection: DuckDBPyConnection) -> list[str]:
     return [
         id_ for (id_,) in connection.execute("SELECT id FROM gradings ORDER BY made_at, rowid").fetchall()
     ]
+
+
+def last_comparable(
+    connection: DuckDBPyConnection, sessions: Collection[str], traces: Collection[str]
+) -> str | None:
+    """The newest grading of all these sessions, else of one, else (renamed since) of one of these traces."""
+    query = """
+        SELECT g.id FROM gradings g JOIN runs r ON r.grading = g.id
+        SEMI JOIN (SELECT unnest(?::VARCHAR[]) AS name) AS wanted ON wanted.name = r.{column}
+        GROUP BY g.id, g.made_at, g.rowid
+        ORDER BY {all_of_them} g.made_at DESC, g.rowid DESC LIMIT 1
+    """
+    for column, names, all_of_them in (
+        ("session", sessions, f"count(DISTINCT r.session) = {len(sessions)} DESC,"),
+        ("trace", traces, ""),
+    ):
+        query_of = query.format(column=column, all_of_them=all_of_them)
+        found: list[tuple[str]] = connection.execute(query_of, [list(names)]).fetchall()
+        if found:
+            return found[0][0]
+    return None
 
 
 def grading(connection: DuckDBPyConnection, grading_id: str) -> Grading:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -205,6 +205,11 @@ class Store(Upkeep, Labelling, Querying):
             return gradings.grading(
                 connection, known[resolve(ref, [(id_, None) for id_ in known], "grading", self.path)]
             )
+
+    def last_comparable(self, sessions: Collection[str], traces: Collection[str]) -> str | None:
+        """The id of the newest grading that one of these sessions and traces can be compared with."""
+        with self._reading() as connection:
+            return gradings.last_comparable(connection, sessions, traces)
 
     def last_runs(self, wanted: Iterable[RunKey]) -> dict[RunKey, LastRun]:
         """The newest run of each of these sessions and traces that was graded."""

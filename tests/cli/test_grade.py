@@ -106,7 +106,8 @@ import sys
 from abs_replay.cli import cli
 from abs_replay.cli.failure import run
 assert run(cli, {graded}) == 0
-unneeded = {{"pydantic", "rich", "duckdb", "mitmproxy", "openai", "jsonschema", "regex", "difflib", "shutil"}}
+unneeded = {{"pydantic", "rich", "duckdb", "mitmproxy", "openai", "scipy", "numpy", "jsonschema", "regex"}}
+unneeded |= {{"difflib", "shutil"}}
 assert not unneeded & sys.modules.keys(), unneeded & sys.modules.keys()
 """
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)

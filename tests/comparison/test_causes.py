@@ -16,7 +16,7 @@ def flip(before: Run, after: Run) -> Flip:
 
 def why(before: Verdict, after: Verdict, **more: Any) -> set[str]:
     """The causes between two verdicts of one trace, in small letters; `more` is of the later run."""
-    first = {"digest": "d"} if "digest" in more else {}
+    first: dict[str, Any] = {"digest": "d"} if "digest" in more else {}
     return {cause.name.lower() for cause in flip(run(before, **first), run(after, **more)).causes}
 
 
