@@ -1,9 +1,13 @@
 """The texts of an exchange beside its bodies: taken out in one order, and put back in the same."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from abs_replay.exchange import Exchange, Headers
+from abs_replay.redact.placeholders import PLACEHOLDER
+
+_PLACEHOLDER = re.compile(PLACEHOLDER.pattern.decode())
 
 
 def small_texts(exchange: Exchange) -> Iterator[str]:
@@ -25,7 +29,7 @@ def small_texts(exchange: Exchange) -> Iterator[str]:
 
 def with_small_texts(exchange: Exchange, texts: Iterator[str]) -> Exchange:
     """The exchange with other texts, in the order of `small_texts`."""
-    method, target, host, error = next(texts), next(texts), next(texts), next(texts)
+    method, target, host, error = _token(next(texts)), next(texts), next(texts), next(texts)
     request = exchange.request
     request = replace(
         request, method=method, target=target, host=host, headers=_headers(request.headers, texts)
@@ -39,4 +43,9 @@ def with_small_texts(exchange: Exchange, texts: Iterator[str]) -> Exchange:
 
 
 def _headers(headers: Headers, texts: Iterator[str]) -> Headers:
-    return tuple([(next(texts), next(texts)) for _ in headers])
+    return tuple([(_token(next(texts)), next(texts)) for _ in headers])
+
+
+def _token(text: str) -> str:
+    """A method's or header's name in which a placeholder stands as such names may be (RFC 9110 §5.6.2)."""
+    return _PLACEHOLDER.sub(r"redacted-\1-\2", text) if "<" in text else text
