@@ -1,10 +1,10 @@
 """AI Evaluator: POST /api/v1/evaluations/direct, which rates what was recorded and runs no agent.
 
-    llm_judge                g_eval, with the criteria and the conversation as its input
+    rules with criteria      g_eval, with the criteria and the conversation as its input
+    custom with criteria     an evaluator of that id, made of the criteria
+    Coherence, Fluency       g_eval, with criteria of ours
     Groundedness             faithfulness: of the service's metrics the one that says which way is up
     Relevance                answer_relevancy
-    Coherence, Fluency       g_eval
-    custom with criteria     an evaluator of that id, made of the criteria
 
 All scores are 0 to 1. The key is AIEVALUATOR_API_KEY, or that of `aievaluator login` where the package is
 installed; the service takes a few questions a day without one. AIEVALUATOR_ENGINE_URL names another engine.
@@ -72,21 +72,18 @@ def put_of(question: Question, model: str | None = None) -> Put | str:
     if not inputs.response.strip():
         return "aievaluator has nothing to judge: the response is empty"
     more: dict[str, Json] = {"judge_model": model} if model else {}
-    match question.type:
-        case "Groundedness" if not inputs.context.strip():
-            return "aievaluator judges Groundedness by a context: name one with `context`"
-        case "Groundedness" | "Relevance":
-            return _put(METRICS[question.type], inputs.query, inputs, more)
-        case "Coherence" | "Fluency":
-            return _put("g_eval", _input(question, criteria or QUALITY[question.type]), inputs, more)
-        case "llm_judge" if criteria:
-            return _put("g_eval", _input(question, criteria), inputs, more)
-        case "custom" if criteria:
-            name = str(inputs.custom.get("id", "custom"))
-            evaluators: list[Json] = [{"name": name, "prompt": criteria}]
-            return _put(name, inputs.query, inputs, {**more, "custom_evaluators": evaluators})
-        case "llm_judge" | "custom":
-            return f"aievaluator judges `{question.type}` by words: give it `criteria`"
+    if question.type == "custom" and criteria:
+        name = str(inputs.custom.get("id", "custom"))
+        evaluators: list[Json] = [{"name": name, "prompt": criteria}]
+        return _put(name, inputs.query, inputs, {**more, "custom_evaluators": evaluators})
+    if criteria or question.type in QUALITY:
+        return _put("g_eval", _input(question, criteria or QUALITY[question.type]), inputs, more)
+    if question.type == "Groundedness" and not inputs.context.strip():
+        return "aievaluator judges Groundedness by a context: name one with `context`"
+    if question.type in METRICS:
+        return _put(METRICS[question.type], inputs.query, inputs, more)
+    if question.type in ("llm_judge", "custom"):
+        return f"aievaluator judges `{question.type}` by words: give it `criteria`"
     return f"aievaluator has no metric for `{question.type}`"
 
 

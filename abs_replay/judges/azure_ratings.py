@@ -12,7 +12,7 @@ from typing import Any, Final
 from abs_replay.exact_json import Json, dumps
 from abs_replay.judgement import Question, digest_of
 from abs_replay.judges.fence import BEGIN, END, fenced
-from abs_replay.judges.inputs import Inputs, inputs_of
+from abs_replay.judges.inputs import Inputs, inputs_of, wanted
 from abs_replay.judges.rating import Scale
 
 FIVE: Final = Scale(1, 5, whole=True)
@@ -144,8 +144,8 @@ EVALUATORS: Final[Mapping[str, Evaluator]] = {
     "azure.task_adherence": Evaluator(
         "task adherence",
         "Whether the assistant did what it was asked, within its instructions and rules, by the steps that "
-        "they demand. A material failure is one that makes the result unusable, harms, breaks an explicit rule, "
-        "or claims something done that no tool call shows.",
+        "they demand. A material failure is one that makes the result unusable, harms, breaks an explicit "
+        "rule, or claims something done that no tool call shows.",
         ("no material failure", "a material failure"),
         ("response", "query"),
         ("steps",),
@@ -155,17 +155,18 @@ EVALUATORS: Final[Mapping[str, Evaluator]] = {
 
 
 def evaluator_of(question: Question) -> Evaluator | None:
-    """The evaluator for a question; a `custom` one is named by its id."""
-    name = str(inputs_of(question).custom.get("id")) if question.type == "custom" else question.type
-    return EVALUATORS.get(name)
+    """The evaluator for a question; a `custom` one is named by its id, and knows what it rates."""
+    if question.type == "custom":
+        return EVALUATORS.get(str(inputs_of(question).custom.get("id")))
+    return None if wanted(question) else EVALUATORS.get(question.type)
 
 
 def lacks(evaluator: Evaluator, inputs: Inputs) -> str | None:
     """Say which input an evaluator can not do without and does not have."""
     missing = [name for name in evaluator.needs if not _input(name, inputs)]
-    return (
-        f"azure can not rate {evaluator.quality}: there is no {' and no '.join(missing)}" if missing else None
-    )
+    if not missing:
+        return None
+    return f"azure can not rate {evaluator.quality}: there is no {' and no '.join(missing)}"
 
 
 def prompt(evaluator: Evaluator, inputs: Inputs, name: str) -> str:

@@ -1,7 +1,8 @@
 """Azure's own models for harm: the safety evaluators of an Azure AI Foundry project.
 
 POST {project}/sync_evals:run, as azure-ai-evaluation does by default; it gives a severity from 0 to 7, of
-which 7 is the worst. Its threshold of 3 is 0.57 of our scale, 4 is 0.43. The service wants a token of Entra ID.
+which 7 is the worst. Its threshold of 3 is 0.57 of our scale, 4 is 0.43. The service wants a token of Entra
+ID.
 """
 
 from collections.abc import Mapping

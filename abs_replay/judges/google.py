@@ -3,8 +3,8 @@
     Groundedness            groundednessInput, 0 or 1; needs a context
     Coherence, Fluency      coherenceInput, fluencyInput, 1 to 5
     the safety dimensions   safetyInput, 0 or 1, which does not tell one from another
-    Relevance, llm_judge,   pointwiseMetricInput with a template of ours, 1 to 5
-    custom with criteria
+    Relevance, and every    pointwiseMetricInput with a template of ours, 1 to 5
+    rule with `criteria`
 
 Project and location are those of the configuration, else GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION. The
 token is that of the application default credentials (`gcloud auth application-default login`), or the one in
@@ -89,21 +89,21 @@ def put_of(question: Question) -> Put | str:
     inputs = inputs_of(question)
     if not inputs.response.strip():
         return "google has nothing to judge: the response is empty"
-    if question.type == "Groundedness" and not inputs.context.strip():
+    if question.type == "Groundedness" and not wanted(question) and not inputs.context.strip():
         return "google judges Groundedness by a context: name one with `context`, or let a tool answer first"
+    criteria = wanted(question)
+    if criteria:
+        return _pointwise(criteria, question, None)
     match question.type:
         case "Groundedness":
             return _put("groundedness", FRACTION, prediction=inputs.response, context=inputs.context)
         case "Coherence" | "Fluency":
             return _put(question.type.lower(), ONE_TO_FIVE, prediction=inputs.response)
-        case kind if kind in SAFETY:
-            return _put("safety", FRACTION, prediction=inputs.response)
         case "Relevance":
             return _pointwise(RELEVANT, question, inputs)
-    criteria = wanted(question)
-    if not criteria:
-        return f"google judges `{question.type}` by words: give it `criteria`"
-    return _pointwise(criteria, question, None)
+        case kind if kind in SAFETY:
+            return _put("safety", FRACTION, prediction=inputs.response)
+    return f"google judges `{question.type}` by words: give it `criteria`"
 
 
 def _put(metric: str, scale: Scale, **instance: Json) -> Put:
