@@ -121,3 +121,14 @@ class Population:
     passed: int
     decided: int
     labelled: int  # traces with a label, whether of this judge's question or not
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """All there is of labels: what stands and can have some, parts of compositions too; the labels, the
+    oldest first; those beside judges; and how often judges' answers pass what has a label."""
+
+    evaluated: tuple[Evaluated, ...]
+    labels: tuple[Label, ...]
+    opinions: tuple[Opinion, ...]
+    populations: tuple[Population, ...]

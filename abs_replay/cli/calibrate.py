@@ -47,18 +47,18 @@ def command(
     from abs_replay.store import Store, default_path
 
     opened = Store(default_path(store, os.environ))
-    opinions, labels = opened.opinions(), opened.labels()
-    if not labels:
+    kept = opened.labelled()
+    if not kept.labels:
         raise UsageError(f"no labels in {opened.path}: give some with abs label, or abs label --import CSV")
     found = [
         each
-        for each in calibrations(opinions, opened.populations())
+        for each in calibrations(kept.opinions, kept.populations)
         if session in (None, each.session) and evaluation in (None, each.at)
     ]
-    judged = {Place(each.session, each.trace, each.at) for each in opinions}
-    unjudged = len({label.place for label in labels} - judged)
+    judged = {Place(each.session, each.trace, each.at) for each in kept.opinions}
+    unjudged = len({label.place for label in kept.labels} - judged)
     if not found and not unjudged:
-        known = sorted({f"{label.at} of {label.session}" for label in labels})
+        known = sorted({f"{label.at} of {label.session}" for label in kept.labels})
         raise UsageError(f"no labels of these evaluations; there are some of {', '.join(known[:5])}")
     if format_ == "json":
         put_out(write(calibration.as_json(found, unjudged)), output)

@@ -98,7 +98,8 @@ def _import(store: "Store", path: Path, who: str) -> None:
     from abs_replay.cli.label_files import read
     from abs_replay.reports.totals import plural
 
-    found = read(path, store.evaluated(), store.labels(), who, datetime.now(UTC))
+    kept = store.labelled()
+    found = read(path, kept.evaluated, kept.labels, who, datetime.now(UTC))
     store.add_labels(found.labels)
     rest = [f"{found.known} known already"] * bool(found.known)
     rest += [f"{plural(found.empty, 'row')} without a verdict left out"] * bool(found.empty)
@@ -111,8 +112,9 @@ def _export(store: "Store", path: Path, wanted: "Wanted", verdicts: bool, force:
     from abs_replay.cli.writing import write
     from abs_replay.reports.totals import plural
 
-    found = chosen(store, wanted)
-    write(path, written(found, store.labels(), verdicts).encode(), force)
+    kept = store.labelled()
+    found = chosen(kept, wanted)
+    write(path, written(found, kept.labels, verdicts).encode(), force)
     if str(path) != "-":
         what = plural(len(found), "evaluation")
         say(f"{what} in {path}: fill in verdict and note, and then: abs label --import {path}")
@@ -122,8 +124,9 @@ def _ask(store: "Store", wanted: "Wanted", who: str, verdicts: bool) -> None:
     from abs_replay.cli.label_choice import chosen, unlabelled
     from abs_replay.reports.totals import plural
 
-    found = chosen(store, wanted)
-    waiting = found if wanted.only_disagreeing else unlabelled(found, store.labels(), who)
+    kept = store.labelled()
+    found = chosen(kept, wanted)
+    waiting = found if wanted.only_disagreeing else unlabelled(found, kept.labels, who)
     if not waiting:
         say(
             f"nothing to label: {who} has labelled all {plural(len(found), 'evaluation')}"

@@ -3,15 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from abs_replay.comparison.agreement import consensus
 from abs_replay.comparison.sampling import stratified
 from abs_replay.errors import UsageError
-from abs_replay.labels import UNSURE, Evaluated, Label, Place
-
-if TYPE_CHECKING:
-    from abs_replay.store import Store
+from abs_replay.labels import UNSURE, Evaluated, Label, Labelled, Opinion, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +22,14 @@ class Wanted:
     only_disagreeing: bool = False
 
 
-def chosen(store: "Store", wanted: Wanted) -> list[Evaluated]:
+def chosen(labelled: Labelled, wanted: Wanted) -> list[Evaluated]:
     """The evaluations that are asked about, whether they have labels or not; raises `UsageError`.
 
     Those that a judge answered, unless one is named that no judge decides.
     """
-    found = list(store.evaluated())
+    found = list(labelled.evaluated)
     if not found:
-        raise UsageError(f"nothing to label in {store.path}: grade what was recorded first, with abs grade")
+        raise UsageError("nothing was graded that could be labelled: grade what was recorded with abs grade")
     for name, value in (("session", wanted.session), ("at", wanted.evaluation), ("trace", wanted.trace)):
         found = _named(found, name, value)
     if wanted.evaluation is None:
@@ -41,7 +37,7 @@ def chosen(store: "Store", wanted: Wanted) -> list[Evaluated]:
         if not found:
             raise UsageError("no judge answered any of these: name one of the others with --evaluation")
     if wanted.only_disagreeing:
-        places = disagreeing(store)
+        places = disagreeing(labelled.opinions)
         found = [each for each in found if each.place in places]
     if wanted.sample is None:
         return found
@@ -64,10 +60,10 @@ def _named(found: list[Evaluated], name: str, value: str | None) -> list[Evaluat
     raise UsageError(f"{FLAGS[name]} {value!r}: no verdict that stands has it; is it {near}?")
 
 
-def disagreeing(store: "Store") -> set[Place]:
+def disagreeing(opinions: Sequence[Opinion]) -> set[Place]:
     """Where people and the judge, or people among themselves, decided differently."""
     said: dict[Place, list[tuple[str, str | None]]] = {}
-    for each in store.opinions():
+    for each in opinions:
         if each.current and not each.stale:
             place = Place(each.session, each.trace, each.at)
             said.setdefault(place, []).append((each.human, each.judged))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from abs_replay.labels import Evaluated, Label, Opinion, Population
+from abs_replay.labels import Evaluated, Label, Labelled, Opinion, Population
 from abs_replay.store import views
 from abs_replay.store.held import Held
 from abs_replay.store.opening import transaction
@@ -17,11 +17,19 @@ from abs_replay.store.writing import insert
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_EVALUATED = tuple(field.name for field in fields(Evaluated))
 _STANDING = """
     FROM current_verdicts UNION ALL BY NAME
     SELECT p.* EXCLUDE (part_of) FROM verdict_parts p
     SEMI JOIN (SELECT DISTINCT session, trace, grading FROM current_verdicts) USING (session, trace, grading)
+"""
+_POPULATIONS = f"""
+    SELECT v.session, v."at", any_value(v.type) AS type, any_value(v.label) AS label, v.judge,
+        v.judge_fingerprint, count(*) FILTER (v.status = 'passed') AS passed,
+        count(*) FILTER (v.status IN ('passed', 'failed')) AS decided, any_value(l.traces) AS labelled
+    FROM ({_STANDING}) v
+    JOIN (SELECT session, "at", count(DISTINCT trace) AS traces FROM labels GROUP BY ALL) l
+        ON l.session = v.session AND l."at" = v."at"
+    GROUP BY v.session, v."at", v.judge, v.judge_fingerprint
 """
 
 
@@ -42,41 +50,24 @@ class Labelling(Held):
         with self._reading() as connection:
             return _labels(connection)
 
-    def evaluated(self) -> tuple[Evaluated, ...]:
-        """Every verdict that stands, parts of compositions too, by trace and place."""
-        names = ", ".join(f'"{name}"' for name in _EVALUATED)
-        query = f'SELECT {names} FROM ({_STANDING}) ORDER BY session, trace, "at"'
+    def labelled(self) -> Labelled:
+        """What stands, what people said of it, and how the two compare."""
         with self._reading() as connection:
+            labels = _labels(connection)  # before a view is in front of their table
             views.create(connection)
-            rows = connection.execute(query).fetchall()
-        return tuple(Evaluated(**dict(zip(_EVALUATED, row, strict=True))) for row in rows)
+            return Labelled(
+                tuple(_rows_of(Evaluated, connection, f'({_STANDING}) ORDER BY session, trace, "at"')),
+                labels,
+                tuple(_rows_of(Opinion, connection, 'judge_agreement ORDER BY session, "at", trace, who')),
+                tuple(_rows_of(Population, connection, f"({_POPULATIONS}) ORDER BY ALL")),
+            )
 
-    def opinions(self) -> tuple[Opinion, ...]:
-        """What people said beside what judges did; those that were asked first come first."""
-        query = """
-            SELECT session, trace, "at", type, label, judge, judge_fingerprint, who, human, status, score,
-                stale, note, reason, current
-            FROM judge_agreement ORDER BY session, "at", trace, who
-        """
-        with self._reading() as connection:
-            views.create(connection)
-            return tuple(Opinion(*row) for row in connection.execute(query).fetchall())
 
-    def populations(self) -> tuple[Population, ...]:
-        """How often each judge's answers, as they stand, passed each evaluation that has a label."""
-        query = f"""
-            SELECT v.session, v."at", any_value(v.type), any_value(v.label), v.judge, v.judge_fingerprint,
-                count(*) FILTER (v.status = 'passed'),
-                count(*) FILTER (v.status IN ('passed', 'failed')), any_value(l.traces)
-            FROM ({_STANDING}) v
-            JOIN (SELECT session, "at", count(DISTINCT trace) AS traces FROM labels GROUP BY ALL) l
-                ON l.session = v.session AND l."at" = v."at"
-            GROUP BY v.session, v."at", v.judge, v.judge_fingerprint
-            ORDER BY ALL
-        """
-        with self._reading() as connection:
-            views.create(connection)
-            return tuple(Population(*row) for row in connection.execute(query).fetchall())
+def _rows_of[Kind](kind: type[Kind], connection: DuckDBPyConnection, source: str) -> Iterator[Kind]:
+    """Each row as the dataclass whose fields are its columns."""
+    names = ", ".join(f'"{field.name}"' for field in fields(kind))  # type: ignore[arg-type]
+    for row in connection.execute(f"SELECT {names} FROM {source}").fetchall():
+        yield kind(*row)
 
 
 def _row(label: Label) -> tuple[object, ...]:

@@ -245,7 +245,7 @@ def test_a_judge_is_calibrated_and_its_pass_rate_corrected(abs_: Calls) -> None:
     told = abs_("calibrate")[1]
     assert "bob (f-bob)\n  20 labels: agreement 80.0 %" in told
     assert "ann (f-ann), whose answers stand no more" in told
-    assert store.populations()[0].judge == "bob"
+    assert store.labelled().populations[0].judge == "bob"
 
 
 def test_without_labels_it_is_said_how_to_give_some(abs_: Calls) -> None:
