@@ -20,6 +20,8 @@ EXECUTION: Final = ("calls", "submits", "retrieves", "stores", "updates")
 ACTIONS: Final = (*COMMUNICATION, *EXECUTION, "hands_off", "enters", "completes", "fails")
 
 NAME: Final = "name"  # the tag that a conversation is called by
+_ENCODER = json.JSONEncoder(default=str)  # made once, and not for every trace
+
 BROKE_OFF: Final = "broke_off"  # the tag that says why one was not carried out to its end
 
 
@@ -40,10 +42,24 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the model's own answer counts them."""
+    """Tokens as the model's own answer counts them.
+
+    Of those that went in, `cached_tokens` were read from the vendor's cache; of those that came out,
+    `reasoning_tokens` were thought and not said. They are 0 where the vendor does not tell.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +147,7 @@ class Trace:
             for step in self.steps
         ]
         # By the encoder in C, since all that matters is that equal traces give equal text.
-        return hashlib.sha256(json.dumps(steps, default=str).encode()).hexdigest()[:32]
+        return hashlib.sha256(_ENCODER.encode(steps).encode()).hexdigest()[:32]
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -142,6 +158,4 @@ class Trace:
     def usage(self) -> Usage | None:
         """The tokens of all steps together; None where none were counted."""
         counted = [step.usage for step in self.steps if step.usage]
-        if not counted:
-            return None
-        return Usage(sum(one.input_tokens for one in counted), sum(one.output_tokens for one in counted))
+        return sum(counted, Usage()) if counted else None
