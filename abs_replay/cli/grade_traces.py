@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from abs_replay.cli.grade_options import Options, store_of
 from abs_replay.cli.since import since
+from abs_replay.cli.where import fitting
 from abs_replay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ def selected(options: Options, documents: "Documents") -> "Selection":
 
     select = select_given if options.traces else select_stored
     traces = _read_files(options) if options.traces else _read_store(options)
-    return select(_chosen(traces, options.trace), documents.sessions, options.session_for)
+    store = None if options.traces or options.where is None else store_of(options)
+    traces = fitting(_chosen(traces, options.trace), options.where, store)
+    return select(traces, documents.sessions, options.session_for)
 
 
 def _read_files(options: Options) -> Sequence["Trace"]:
