@@ -1,7 +1,7 @@
 """The report as JSON, exactly as FORMATS has it, and back. Numbers of the author's stay exact."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -74,10 +74,21 @@ def as_json(report: Report) -> dict[str, Json]:
         "decided_anew": totals.decided(report).anew,
         "asked": totals.decided(report).asked,
         "judge": judging_json.judging(report.judging),
+        **_trials(report.runs),
         "ungraded_sessions": report.ungraded_sessions,
         "warnings": report.warnings,
         "runs": [_run(run, report.carried) for run in report.runs],
     }
+
+
+def _trials(runs: Sequence[Run]) -> dict[str, Json]:
+    """Where a scenario was tried more than once; one run alone is not worth looking."""
+    if len(runs) < 2:
+        return {}
+    from abs_replay.reports import trials
+
+    found = trials.in_report(runs)
+    return {} if found is None else {"trials": found}
 
 
 def _run(run: Run, carried: Carried) -> dict[str, Json]:

@@ -15,7 +15,7 @@ from abs_replay.reports import PAPER, Screen, spending, totals
 from abs_replay.reports.cells import escaped
 from abs_replay.reports.checks import Check, checks, told
 from abs_replay.reports.table import EVALUATIONS, RESULTS
-from abs_replay.reports.totals import plural
+from abs_replay.reports.totals import plural, trials_line
 from abs_replay.verdicts import Report, Run, Status
 
 LARGEST = 65_536  # characters, as JavaScript counts them
@@ -64,6 +64,8 @@ def display(report: Report, screen: Screen) -> str:
     if not screen.failed and screen.detail != 0:
         left_out += _folded_list([run for run in report.runs if run.passed], room)
     closing = [f"\n{name}: {code(fact)}" for name, fact in spending.facts(report)]
+    if line := trials_line(report.runs):
+        closing.append(f"\nTrials: {code(line, LONGEST_REASON)}")
     closing += [f"\nGrading {code(report.grading)}"] if report.grading else []
     if left_out:
         closing.append(f"\n{plural(left_out, 'more line')} had no room here; `--format json` has all.")

@@ -91,6 +91,8 @@ def _totals(report: Report) -> Iterator[tuple[str, str]]:
     yield "Steps", f"{score.steps_matched}/{score.steps_total} matched"
     passed = f"{score.evaluations_passed}/{score.evaluations_total} passed"
     yield "Evaluations", " · ".join([passed, *others])
+    if line := totals.trials_line(report.runs):
+        yield "Trials", line
 
 
 def _provenance(report: Report) -> Iterator[tuple[str, str]]:

@@ -82,6 +82,15 @@ def decided(report: Report) -> Decided:
     return Decided(len(report.carried), len(verdicts) - len(report.carried) - asked, asked)
 
 
+def trials_line(runs: Sequence[Run]) -> str | None:
+    """What is to be said of trials; None where nothing was tried twice, for which one run need not look."""
+    if len(runs) < 2:
+        return None
+    from abs_replay.reports import trials
+
+    return trials.line(runs)
+
+
 def plural(count: int, noun: str) -> str:
     """Write a number with its noun."""
     return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -136,6 +136,10 @@ def line(runs: Sequence[Run]) -> str | None:
         return None
     found = measured(trials, usual_ks(trials), Errors.EXCLUDED)
     most = [measure for measure in found.pass_all if measure.values][-1:]
-    reliable = [f"pass^{measure.k} {measure.mean:.3g}" for measure in most if measure.k > 1]
+    reliable = [
+        f"pass^{measure.k} {measure.mean:.3g} over {plural(len(measure.values), 'scenario')}"
+        for measure in most
+        if measure.k > 1
+    ]
     flaky = sum(each.flaky for each in trials)
     return " · ".join([_headline(trials), *reliable, f"{flaky} flaky: abs trials"])

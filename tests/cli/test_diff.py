@@ -134,3 +134,90 @@ def test_a_store_with_one_grading_has_nothing_to_compare(abs_: Calls) -> None:
 
     assert status == 2
     assert err.startswith("abs: no grading 'last~1'")
+
+
+def test_gates_say_what_does_not_hold_and_exit_with_1(abs_: Calls) -> None:
+    keep_three()
+
+    rate = abs_("diff", "g-a", "g-b", "--min-pass-rate", "0.9")
+    lower = abs_("diff", "g-a", "g-c", "--min-pass-rate", "0.9", "--ci", "lower")
+    margin = abs_("diff", "g-a", "g-b", "--margin", "0.1")
+
+    assert (rate[0], lower[0], margin[0]) == (1, 1, 1)
+    assert rate[2] == "failed: --min-pass-rate 0.9: 0 of 1 sessions passed: 0\n"
+    assert "lower bound is 0.207" in lower[2]
+    assert margin[2].startswith("failed: --margin 0.1: the share of sessions that pass went by -1")
+    assert [
+        abs_("diff", "g-a", "g-c", *gate)[0] for gate in (("--margin", "0"), ("--min-pass-rate", "1"))
+    ] == [0, 0]
+
+
+def test_json_says_which_gates_hold(abs_: Calls) -> None:
+    keep_three()
+
+    def gates(*arguments: str) -> object:
+        return json.loads(abs_("diff", "g-a", "g-b", "--format", "json", *arguments)[1])["gates"]
+
+    assert gates() is None
+    assert gates("--min-pass-rate", "0") == {"passed": True, "failures": []}
+    assert gates("--fail-on", "any") == {
+        "passed": False,
+        "failures": [
+            "--fail-on any: 2 checks changed: t-1 session, t-1 behaviors[0].evaluations[0]",
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--ci", "lower"], "--bound says what --min-pass-rate is measured by"),
+        (["--min-pass-rate", "90"], "90"),
+        (["--margin", "-1"], "-1"),
+        (["--fail-on", "all"], "all"),
+    ],
+)
+def test_a_gate_that_makes_no_sense_is_wrong_usage(abs_: Calls, arguments: list[str], told: str) -> None:
+    keep_three()
+
+    status, out, err = abs_("diff", *arguments)
+
+    assert (status, out) == (2, "")
+    assert told in err
+
+
+def test_markdown_for_a_pull_request_folds_what_flipped(abs_: Calls) -> None:
+    keep_three()
+
+    _, out, _ = abs_("diff", "g-a", "g-b", "--format", "markdown", "--fail-on", "regression")
+    abs_("diff", "g-a", "g-b", "--format", "markdown", "--output", "flips.md")
+
+    assert out.startswith("**❌ FAILED** · 1 of 10 evaluations flipped, 1 to the worse · `g-a` → `g-b`\n")
+    assert "- `--fail-on regression: 2 checks got worse" in out
+    assert "| evaluations | 1 | – | – | 9 | 0 |" in out
+    assert (
+        "<details><summary>❌ <code>Order status · behaviors[0].evaluations[0] · contains</code>: 1 worse"
+        in out
+    )
+    assert "- `t-1`: ✅ pass → ❌ fail · the rule was edited" in out
+    assert "<br>before: `it passed`<br>after: `it failed`" in out
+    assert Path("flips.md").read_text(encoding="utf-8").startswith("**❌ 1 of 10 evaluations flipped**")
+
+
+def test_trials_of_a_grading_are_measured_at_the_k_that_was_asked_for(abs_: Calls) -> None:
+    runs = [
+        Run("Order status", None, f"t-{nth}", result, (), row=nth // 3)
+        for nth, result in enumerate([Result.PASSED] * 5 + [Result.FAILED])
+    ]
+    keep("g-a", 1, Report(tuple(runs)))
+
+    status, out, _ = abs_("trials")
+    found = json.loads(abs_("trials", "g-a", "--k", "3,1", "--format", "json")[1])
+
+    assert status == 0
+    assert out.startswith("6 trials of 2 scenarios\n")
+    assert "  pass^2    0.667 (0.333–1.000)  over 2 scenarios\n" in out
+    assert "Flaky: 1 scenario\n  Order status · row 1: 2 passed, 1 failed\n" in out
+    assert [measure["k"] for measure in found["measures"][0]["pass_hat_k"]] == [1, 3]
+    for wrong in ("0", "1,x", "", "1,,2", "1.5", "99999999"):
+        assert abs_("trials", "--k", wrong)[0] == 2
