@@ -28,6 +28,7 @@ COMMANDS = {
     "learn": ("abs_replay.cli.learn", "Compare two recordings, and propose what does not count in matching."),
     "run": ("abs_replay.cli.run", "Play sessions against an agent, live or replayed, and grade them."),
     "grade": ("abs_replay.cli.grade", "Judge stored traces by sessions; nothing is run."),
+    "gradings": ("abs_replay.cli.gradings", "List gradings: when, who, with what, and what they took."),
     "diff": ("abs_replay.cli.diff", "List what flipped between two gradings."),
     "label": ("abs_replay.cli.label", "Say yourself what a judge said, in the terminal or as CSV."),
     "calibrate": ("abs_replay.cli.calibrate", "Say how far judges agree with the people who labelled."),

@@ -122,7 +122,8 @@ def run(options: Options) -> int:
     with open_judge(options.judge, configuration, store) as judge:
         with open_stage(url, options.cassette, options.agent_format, options.timeout) as stage:
             played = _play(parts, stage, store, configured_rules(say))
-        report = _kept(_report(documents, played, stage.name, options, judge), documents, played, store)
+        report = _report(documents, played, stage.name, options, judge)
+        report = _kept(report, documents, played, store, judge)
     _print(report, played.problems, options)
     return 0 if report.result is Result.PASSED and not played.problems else 1
 
@@ -223,18 +224,24 @@ def _report(documents: "Documents", played: Played, name: str, options: Options,
         replace(run, agent=name, row=part.row)
         for run, (part, _) in zip(grade(selection, settings), played.parts, strict=True)
     )
-    warnings = (*documents.warnings, *judge.unused(), *map(Problem, played.problems))
-    return Report(runs, warnings=tuple(map(asdict, warnings)), ungraded_sessions=selection.ungraded)
+    warnings = (*documents.warnings, *judge.troubles(), *map(Problem, played.problems))
+    told = tuple(map(asdict, warnings))
+    return Report(runs, warnings=told, ungraded_sessions=selection.ungraded, judging=judge.judging)
 
 
-def _kept(report: "Report", documents: "Documents", played: Played, store: "Store | None") -> "Report":
+def _kept(
+    report: "Report", documents: "Documents", played: Played, store: "Store | None", judge: "Chain"
+) -> "Report":
     from abs_replay.carrying import with_carried
-    from abs_replay.grading import keep
+    from abs_replay.cli.provenance import provenance_of
+    from abs_replay.grading import files_of, keep
 
     if store is None:
         return report
+    sessions = documents.sessions
     with _excused(played.problems):
-        return keep(with_carried(report, store), store, documents.sessions, datetime.now(UTC)).report
+        made_by = provenance_of(files_of(sessions), judge)
+        return keep(with_carried(report, store), store, sessions, datetime.now(UTC), made_by).report
     return report
 
 

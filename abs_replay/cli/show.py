@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abs_replay.cli.ls import counted, recording_json
+from abs_replay.cli.ls import recording_json
 from abs_replay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def command(id_: str, kind: str | None, why: bool, store: Path | None, format_: 
     abs show t-3f2a --why                 which exchanges and bytes show each step, what is in no trace
     abs show demo --why                   of a recording: which exchanges are in no trace, and why
     abs show last --exchange              the newest request and response, raw
-    abs show g-2026                       a grading: its runs, and what they came to
+    abs show g-2026                       a grading: who made it with what, and its report
 
     ID is an id or its beginning, a recording's name, last, or last~1.
     """
@@ -199,36 +199,15 @@ def _exchange_json(store: "Store", found: "Found", _: "Screen | None") -> str:
 
 
 def _grading(store: "Store", found: "Found", screen: "Screen | None") -> str:
-    from abs_replay.cli.columns import columns, moment
-    from abs_replay.reports import totals
-    from abs_replay.reports.cells import escaped
+    from abs_replay.cli.shown_grading import as_text
 
-    grading = store.grading(found.id)
-    runs = grading.report.runs
-    lines = [
-        f"grading {grading.id}: {grading.report.result.value}",
-        f"  made: {moment(grading.made_at)}",
-        *(f"  graded with {file} (sha256 {digest[:12]})" for file, digest in grading.files.items()),
-        f"  evaluations: {counted(_not_zero(totals.evaluation_counts(runs)))}",
-    ]
-    rows = [
-        (run.result.value, run.trace, counted(_not_zero(totals.evaluation_counts([run]))), run.session)
-        for run in runs
-    ]
-    text = "".join(f"{escaped(line)}\n" for line in lines)
-    return text + (
-        "\n" + columns(("RESULT", "TRACE", "EVALUATIONS", "SESSION"), rows, screen) if rows else ""
-    )
-
-
-def _not_zero(counts: dict[str, int]) -> dict[str, int]:
-    return {name: count for name, count in counts.items() if count}
+    return as_text(store.grading(found.id), screen)
 
 
 def _grading_json(store: "Store", found: "Found", _: "Screen | None") -> str:
-    from abs_replay.reports.json_report import render
+    from abs_replay.cli.shown_grading import as_json
 
-    return render(store.grading(found.id).report)
+    return _json(as_json(store.grading(found.id)))
 
 
 def _json(value: "Json") -> str:

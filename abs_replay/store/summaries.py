@@ -1,12 +1,13 @@
 """What lists show: counts and sizes, without the things themselves."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from abs_replay.exchange import WITHHELD, Channel, Exchange, Outcome, Recording
+from abs_replay.judgement import Judging
 from abs_replay.trace import Trace
-from abs_replay.verdicts import Result, Status
+from abs_replay.verdicts import Provenance, Result, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +94,15 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class GradingSummary:
-    """A grading with what its runs and top-level verdicts came to."""
+    """A grading with what its runs and top-level verdicts came to, how many of these were carried over,
+    what was graded with (the sha256 of each file), who made it, and what its judges took."""
 
     id: str
     made_at: float
     result: Result
     runs: Mapping[Result, int]
     verdicts: Mapping[Status, int]
+    carried: int = 0
+    files: Mapping[str, str] = field(default_factory=dict)
+    made_by: Provenance = field(default_factory=Provenance)
+    judging: Judging | None = None

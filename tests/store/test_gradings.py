@@ -158,6 +158,10 @@ def test_gradings_are_summed_up_by_results_and_top_level_verdicts(store: Store) 
             Result.FAILED,
             {Result.FAILED: 1, Result.PASSED: 1},
             {Status.FAILED: 4, Status.INCONCLUSIVE: 4},
+            carried=2,
+            files=GRADING.files,
+            made_by=MADE_BY,
+            judging=REPORT.judging,
         ),
         GradingSummary("g-2", 13.0, Result.PASSED, {}, {}),
     )
