@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from abs_replay import exact_json
 from abs_replay.comparison import Cause, Comparison, Direction, compare
 from abs_replay.evaluators import EVALUATORS
 from abs_replay.evaluators.context import Context, failed
 from abs_replay.grading import Settings, grade, select_given
 from abs_replay.reports.flips import UNSTABLE, render
+from abs_replay.reports.json_report import from_json
+from abs_replay.reports.json_report import render as render_json
 from abs_replay.spec import rule_types
 from abs_replay.spec.loader import load
 from abs_replay.spec.session import Evaluation
@@ -94,3 +97,16 @@ def test_another_version_of_an_evaluator_is_the_cause_of_what_it_flips(
     assert Counter((flip.after.at, flip.causes) for flip in found.flips) == {
         (month.VAN, (Cause.EVALUATOR,)): 30
     }
+
+
+def test_saved_reports_tell_the_same_flips_and_causes(tmp_path: Path) -> None:
+    runs = [graded(tmp_path, later, month.EVERY) for later in (False, True)]
+    saved = [from_json(exact_json.loads(render_json(Report(each)))).runs for each in runs]
+    kept, read = (
+        compare(Grading("a", 0.0, Report(before)), Grading("b", 0.0, Report(after)))
+        for before, after in (runs, saved)
+    )
+    assert [(flip.after.at, flip.causes, flip.unstable) for flip in read.flips] == [
+        (flip.after.at, flip.causes, flip.unstable) for flip in kept.flips
+    ]
+    assert len(read.flips) == len(month.planted(month.EVERY))

@@ -1,0 +1,127 @@
+"""`abs grade` with gates: what stands in for the condition that every session passes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from abs_replay.cli import cli
+from abs_replay.cli.failure import run
+
+FEE = """
+session: Entrance fee
+abs_version: "0.2"
+behaviors:
+  - { actor: user, action: says, content: What does it cost? }
+  - actor: assistant
+    action: informs
+    evaluations: [{ type: contains, value: "{{word}}" }]
+"""
+HOURS = FEE.replace("Entrance fee", "Opening hours").replace("{{word}}", "nine")
+KEPT = ("--store", "store.duckdb")
+
+type Calls = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def abs_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Calls:
+    """Call `abs` in a folder with two sessions and the traces of ten conversations of the one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ABS_STORE", raising=False)
+    Path("fee.abs.yaml").write_text(FEE, encoding="utf-8")
+    Path("hours.abs.yaml").write_text(HOURS, encoding="utf-8")
+    write("fee", "Entrance fee", ["It is free."] * 8 + ["It is free, or half of it."] * 2)
+    write("hours", "Opening hours", ["At ten."])
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        status = run(cli, arguments)
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return call
+
+
+def write(name: str, session: str, answers: list[str]) -> None:
+    traces = [
+        {
+            "trace": f"{name}-{nth}",
+            "session": session,
+            "steps": [
+                {"seq": 1, "actor": "user", "action": "says", "content": "What does it cost?"},
+                {"seq": 2, "actor": "assistant", "action": "responds", "content": answer},
+            ],
+        }
+        for nth, answer in enumerate(answers)
+    ]
+    Path(f"{name}.trace.jsonl").write_text("\n".join(map(json.dumps, traces)), encoding="utf-8")
+
+
+def graded(abs_: Calls, word: str, *more: str) -> tuple[int, str, str]:
+    return abs_("grade", "fee.abs.yaml", "--traces", "fee.trace.jsonl", *KEPT, "--var", f"word={word}", *more)
+
+
+def test_a_gate_knows_what_failed_before(abs_: Calls) -> None:
+    assert graded(abs_, "half")[0] == 1
+    same = graded(abs_, "half", "--baseline", "last", "--fail-on", "regression")
+    better = graded(abs_, "free", "--baseline", "last", "--fail-on", "regression")
+    worse = graded(abs_, "half", "--baseline", "last", "--fail-on", "regression")
+
+    assert (same[0], better[0], worse[0]) == (0, 0, 1)
+    assert "the gates hold: the exit status is 0, though the report is failed" in same[2]
+    assert "failed: --fail-on regression: 16 checks got worse" in worse[2]
+
+
+def test_a_pass_rate_needs_no_baseline(abs_: Calls) -> None:
+    assert graded(abs_, "half", "--min-pass-rate", "0.2")[0] == 0
+    status, out, err = graded(abs_, "half", "--min-pass-rate", "0.5", "--format", "json")
+    assert (status, json.loads(out)["gates"]["passed"]) == (1, False)
+    assert "2 of 10 sessions passed" in err
+    assert graded(abs_, "free", "--min-pass-rate", "0.8", "--bound", "lower")[0] == 1
+
+
+def test_a_margin_bears_what_it_says(abs_: Calls) -> None:
+    graded(abs_, "free")
+    status, out, err = graded(abs_, "half", "--baseline", "last", "--margin", "0.1", "--format", "json")
+    assert (status, len(json.loads(out)["gates"]["failures"])) == (1, 1)
+    assert "went by -0.8" in err
+    assert graded(abs_, "half", "--baseline", "last", "--margin", "0.1", "--format", "junit")[0] == 0
+
+
+def test_with_nothing_to_compare_with_every_session_has_to_pass(abs_: Calls) -> None:
+    status, _, err = graded(abs_, "half", "--baseline", "last", "--fail-on", "regression")
+    assert status == 1
+    assert "nothing to compare with" in err
+
+
+def test_the_last_grading_of_other_sessions_is_no_baseline(abs_: Calls) -> None:
+    hours = ("grade", "hours.abs.yaml", "--traces", "hours.trace.jsonl", *KEPT)
+    graded(abs_, "free")
+    abs_(*hours)
+    status, out, err = graded(abs_, "half", "--baseline", "last")
+    assert "--baseline last is g-" in err
+    assert ": 8 flipped" in out
+    assert status == 1
+    assert ": nothing flipped" in abs_(*hours, "--baseline", "last")[1]
+
+
+def test_of_a_session_that_was_renamed_the_grading_of_the_same_traces_is_the_last(abs_: Calls) -> None:
+    graded(abs_, "free")
+    Path("fee.abs.yaml").write_text(FEE.replace("Entrance fee", "Fees"), encoding="utf-8")
+    _, out, _ = graded(abs_, "free", "--session-for", "Fees", "--baseline", "last")
+    assert 'Session "Entrance fee" is called "Fees" now' in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--fail-on", "any"], "--fail-on compares: say with what"),
+        (["--margin", "0.1"], "--margin compares: say with what"),
+        (["--bound", "lower"], "give --min-pass-rate as well"),
+        (["--dry-run", "--min-pass-rate", "0.5"], "--dry-run judges nothing"),
+    ],
+)
+def test_a_gate_that_lacks_something_is_wrong_usage(abs_: Calls, arguments: list[str], told: str) -> None:
+    status, _, err = graded(abs_, "free", *arguments)
+    assert status == 2
+    assert told in err
