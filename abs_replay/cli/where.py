@@ -38,4 +38,7 @@ def fitting(traces: Sequence["Trace"], condition: str | None, store: "Store | No
             f"--where: {len(unknown)} of the traces, {unknown[0]} for one, could not be kept in the store: "
             "try again when nobody else holds it"
         )
-    return [trace for trace in traces if holds[trace.recording or "", trace.id]]
+    found = [trace for trace in traces if holds[trace.recording or "", trace.id]]
+    if traces and not found:
+        raise UsageError(f"--where: it holds of none of the {len(traces)} traces: {condition}")
+    return found

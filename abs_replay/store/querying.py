@@ -98,9 +98,11 @@ def fitting(connection: DuckDBPyConnection, condition: str, limit_s: float) -> d
     import duckdb
 
     with _explaining(limit_s):
-        duckdb.SQLExpression(f"(\n{condition}\n)")
+        if not condition.strip() or not _is_text(condition):
+            raise UsageError("it says nothing that could hold: give a condition, such as steps > 3")
+        duckdb.SQLExpression(condition)
     # The line break ends a comment that the condition may end in.
-    found = run(connection, f"SELECT recording, id, (\n{condition}\n)::BOOLEAN FROM traces", limit_s)
+    found = run(connection, f"SELECT recording, id, ({condition}\n)::BOOLEAN FROM traces", limit_s)
     return {(recording, id_): holds is True for recording, id_, holds in found.rows}
 
 

@@ -241,3 +241,35 @@ def test_a_store_that_may_be_called_what_it_likes(tmp_path: Path) -> None:
         store = Store(tmp_path / f"{name}.duckdb")
         store.begin(Recording("r-1", "demo", 10.0))
         assert store.ask("SELECT id FROM recordings").rows == (("r-1",),)
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("nope = 1", 'Referenced column "nope" not found'),
+        ("1 = 1) OR (1 = 1", "syntax error"),
+        ("true; SELECT 1", "syntax error|more than one statement"),
+        ("true, false", "single expression"),
+        ("", "says nothing that could hold"),
+        ("-- true", "."),
+        ("'maybe'", "Could not convert string 'maybe' to BOOL"),
+        ("count(*) > 1", "GROUP BY"),
+        ("id IN (SELECT content FROM read_text('/etc/passwd'))", "file system operations are disabled"),
+        ("id IN (SELECT a FROM SECRET)", "SECRET does not exist"),
+        ("id =\n'\ud800'", "says nothing that could hold"),
+    ],
+)
+def test_a_condition_is_shut_in_and_one_expression(
+    connection: duckdb.DuckDBPyConnection, condition: str, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said) as refused:
+        querying.fitting(connection, condition, 20)
+
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("condition", ["steps = 2", "steps = 2 -- and so on", "steps\n=\n2", "NULL"])
+def test_a_condition_holds_where_it_is_true_and_not_where_it_is_null(
+    connection: duckdb.DuckDBPyConnection, condition: str
+) -> None:
+    assert querying.fitting(connection, condition, 20) == {("r-1", "t-1"): condition != "NULL"}
