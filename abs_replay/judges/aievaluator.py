@@ -122,7 +122,7 @@ class Direct:
             (row,) = value["results"]
             ((metric, score),) = row["scores"].items()
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise ValueError("no result of one row and metric") from None
+            return Said("", "unreadable", "the service gave no result of one row and metric")
         details = row.get("details")
         detail = details.get(metric) if isinstance(details, Mapping) else None
         reason = detail.get("reason") if isinstance(detail, Mapping) else detail

@@ -24,11 +24,10 @@ from abs_replay.judges.settings import EngineSettings, Unconfigured, own
 _TOOL: Final[Json] = {
     "toolSpec": {"name": NAME, "description": "Report the judgement.", "inputSchema": {"json": SCHEMA}}
 }
-# From the strictest down, each with the words of a 400 that refuses it.
-_FORMS: Final[tuple[tuple[tuple[str, ...], dict[str, Json]], ...]] = (
-    (("toolchoice", "tool_choice"), {"tools": [_TOOL], "toolChoice": {"tool": {"name": NAME}}}),
-    (("toolconfig", "tool use", "tools"), {"tools": [_TOOL]}),
-    ((), {}),
+_FORMS: Final[tuple[dict[str, Json], ...]] = (  # from the strictest down
+    {"tools": [_TOOL], "toolChoice": {"tool": {"name": NAME}}},
+    {"tools": [_TOOL]},
+    {},
 )
 _WITHHELD: Final = {
     "guardrail_intervened": "a guardrail withheld the answer",
@@ -82,7 +81,7 @@ class Converse:
             "messages": [{"role": turn.role, "content": [{"text": turn.text}]} for turn in turns],
             "inferenceConfig": limits,
         }
-        form = _FORMS[self._form][1]
+        form = _FORMS[self._form]
         return {**body, "toolConfig": form} if form else body
 
     async def send(self, body: Mapping[str, Json]) -> Arrived:
@@ -107,14 +106,18 @@ class Converse:
         return Said(said, "read", None, *common)
 
     def yields(self, problem: str, body: Mapping[str, Json]) -> bool:
-        words, limits, form = problem.lower(), body.get("inferenceConfig"), body.get("toolConfig")
+        words, limits, form = problem.lower(), body["inferenceConfig"], body.get("toolConfig")
         if "temperature" in words and isinstance(limits, Mapping) and "temperature" in limits:
             self._warm = True
             return True
-        at = next((at for at, (_, of) in enumerate(_FORMS) if of == form), None)
-        if at is None or not any(word in words for word in _FORMS[at][0]):
+        if not isinstance(form, Mapping):
             return False
-        self._form = max(self._form, at + 1)
+        if "toolChoice" in form and "toolchoice" in words:
+            self._form = max(self._form, 1)
+        elif "toolconfig" in words or "tool use" in words:
+            self._form = 2
+        else:
+            return False
         return True
 
     async def close(self) -> None:

@@ -160,10 +160,10 @@ class Access:
 
     @property
     def where(self) -> str:
-        return endpoint(self.at if self._is_v1 else f"{self.at}/openai/deployments/{self.model}")
+        return endpoint(self.at if self.is_v1 else f"{self.at}/openai/deployments/{self.model}")
 
     @property
-    def _is_v1(self) -> bool:
+    def is_v1(self) -> bool:
         return self.at.endswith("/openai/v1")
 
     def client(self, timeout: float) -> "AsyncOpenAI":
@@ -173,10 +173,10 @@ class Access:
             return await self.token.get(SCOPE)
 
         common: dict[str, Any] = {"timeout": timeout, "max_retries": 0}
-        if self._is_v1:
+        if self.is_v1:
             common |= {"base_url": self.at, "api_key": self.key or token}
             if self.key:
-                common["default_headers"] = {"api-key": self.key, "Authorization": openai.omit}
+                common["default_headers"] = {"api-key": self.key}
             return openai.AsyncOpenAI(**common)
         common |= {"azure_endpoint": self.at, "azure_deployment": self.model, "api_version": self.version}
         common |= {"api_key": self.key} if self.key else {"azure_ad_token_provider": token}
@@ -189,6 +189,10 @@ class Chat(ChatCompletions):
     def __init__(self, access: Access, settings: EngineSettings, parameters: Parameters) -> None:
         super().__init__(access.model, settings, parameters)
         self.where, self._access, self._seconds = access.where, access, settings.timeout
+
+    @property
+    def _has_own_header(self) -> bool:
+        return self._access.is_v1 and self._access.key is not None
 
     def _opened(self) -> "AsyncOpenAI":
         self._client = self._client or self._access.client(self._seconds)

@@ -72,7 +72,7 @@ class Safety:
             metrics = (result.get("properties") or {}).get("metrics") or {}
             spent, made = (int(metrics.get(name) or 0) for name in ("promptTokens", "completionTokens"))
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise ValueError("no result of one evaluator") from None
+            return Said("", "unreadable", "the service gave no result of one evaluator")
         rating: Json = {"score": score, "reason": reason if isinstance(reason, str) else ""}
         return Said(dumps(rating), input_tokens=spent, output_tokens=made)
 

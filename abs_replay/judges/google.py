@@ -145,7 +145,7 @@ class Evaluation:
         results = value.items() if isinstance(value, Mapping) else ()
         result = next((each for key, each in results if key.endswith("Result")), None)
         if not isinstance(result, Mapping):
-            raise ValueError("no result of an evaluation")
+            return Said("", "unreadable", "the service gave no result")
         rating = {"score": result.get("score"), "reason": result.get("explanation") or ""}
         more = {key: each for key, each in result.items() if key not in ("score", "explanation")}
         return Said(dumps({**more, **rating}))
