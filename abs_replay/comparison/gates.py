@@ -64,15 +64,19 @@ def _failures(gates: Gates, rate: Rate, comparison: Comparison | None) -> Iterat
 def _got_worse(comparison: Comparison) -> Iterator[str]:
     """What can not be decided any more counts: nobody knows that it still passes."""
     lost = [pair.after for pair in comparison.incomparable if pair.regressed and pair.after]
-    worse = [flip.after for flip in comparison.regressions]
-    if worse or lost:
+    flips = [flip for flip in comparison.matches + comparison.flips if flip.direction is Direction.REGRESSION]
+    worse = [flip.after for flip in flips] + lost
+    if worse:
         undecided = f", {len(lost)} of them not decided any more" if lost else ""
-        yield f"--fail-on regression: {_counted(worse + lost)} got worse{undecided}: {_named(worse + lost)}"
+        yield f"--fail-on regression: {_counted(worse)} got worse{undecided}: {_named(worse)}"
+    elif sessions := [flip.after for flip in comparison.regressions]:
+        yield f"--fail-on regression: {_counted(sessions)} got worse by what was added: {_named(sessions)}"
 
 
 def _changed(comparison: Comparison) -> Iterator[str]:
-    changed = [flip.after for flip in comparison.all_flips]
+    changed = [flip.after for flip in comparison.matches + comparison.flips]
     changed += [pair.after for pair in comparison.incomparable if pair.changed and pair.after]
+    changed = changed or [flip.after for flip in comparison.results]
     if changed:
         yield f"--fail-on any: {_counted(changed)} changed: {_named(changed)}"
 

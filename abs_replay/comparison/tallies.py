@@ -20,7 +20,7 @@ from abs_replay.comparison.statistics import (
     mcnemar_mid_p,
     rate_interval,
 )
-from abs_replay.verdicts import Result, Run, Status
+from abs_replay.verdicts import Result, Run, Status, Verdict
 
 type Place = tuple[str, str, str]  # session, at, type: of the later grading
 
@@ -41,6 +41,7 @@ class Tally:
     undecided: int = 0
     changes: Sample = field(default_factory=Sample)  # -1, 0 or 1 a pair
     scores: Sample = field(default_factory=Sample)  # of how much the score rose
+    noise: float | None = None  # how often two votes on one question differ, where there were several
 
     @property
     def place(self) -> Place:
@@ -116,6 +117,7 @@ class _Rule:
     undecided: int = 0
     changes: list[Value] = field(default_factory=list)
     scores: list[Value] = field(default_factory=list)
+    noise: list[float] = field(default_factory=list)
 
     def add(self, old: Check, new: Check, scenario: Scenario) -> None:
         self.label = new.label or self.label
@@ -124,6 +126,7 @@ class _Rule:
             self.undecided += not old.status is new.status is Status.SKIPPED
             return
         went = direction(old.status, new.status) if old.status is not new.status else None
+        self.noise += [differ for check in (old, new) if (differ := _votes_differ(check.verdict)) is not None]
         self.pairs += 1
         self.worse += went is Direction.REGRESSION
         self.better += went is Direction.IMPROVEMENT
@@ -132,6 +135,15 @@ class _Rule:
             self.changes.append(Value(scenario, new.trace, step))
             if old.verdict and new.verdict and None not in (scores := (old.verdict.score, new.verdict.score)):
                 self.scores.append(Value(scenario, new.trace, (scores[1] or 0) - (scores[0] or 0)))
+
+
+def _votes_differ(verdict: Verdict | None) -> float | None:
+    """How often two of a judge's votes on one question come out differently; None for less than two."""
+    if verdict is None or verdict.judged is None or len(verdict.judged.scores) < 2:
+        return None
+    votes, threshold = len(verdict.judged.scores), verdict.threshold or 0.0
+    passed = sum(score >= threshold for score in verdict.judged.scores)
+    return 2 * passed * (votes - passed) / (votes * (votes - 1))
 
 
 def tallied(pairs: Iterable[tuple[Check, Check, Scenario]]) -> tuple[Tally, ...]:
@@ -144,7 +156,8 @@ def tallied(pairs: Iterable[tuple[Check, Check, Scenario]]) -> tuple[Tally, ...]
 
 def _tally(place: Place, rule: _Rule) -> Tally:
     counts = (rule.pairs, rule.worse, rule.better, rule.undecided)
-    return Tally(*place, rule.label, rule.judged, *counts, sampled(rule.changes), sampled(rule.scores))
+    noise = sum(rule.noise) / len(rule.noise) if rule.noise else None
+    return Tally(*place, rule.label, rule.judged, *counts, sampled(rule.changes), sampled(rule.scores), noise)
 
 
 def adjusted(tallies: Sequence[Tally]) -> dict[Place, float]:

@@ -104,16 +104,25 @@ def _reason(name: str, reason: str, width: int) -> Iterator[str]:
 
 
 def tested(tally: Tally) -> str:
-    """What the flips of a judged rule say beyond these traces."""
+    """What the flips of a judged rule say beyond these traces, and beside what the judge itself wavers."""
     went = f"{tally.worse} worse, {tally.better} better of {tally.pairs} judged both times"
+    return f"{went}: {_significance(tally)}{_noise(tally)}"
+
+
+def _significance(tally: Tally) -> str:
     if not tally.enough:
-        return f"{went}: too few flips to test"
+        return "too few flips to test"
     changed = f"{tally.effect * 100:+.1f} points{_between(tally.interval)}"
     if tally.mid_p is None:
-        return (
-            f"{went}: {changed}, over {len(tally.changes.sizes)} scenarios with trials, which are not tested"
-        )
-    return f"{went}: McNemar's mid-p {tally.mid_p:.2g}, {changed}"
+        return f"{changed}, over {len(tally.changes.sizes)} scenarios with trials, which are not tested"
+    return f"McNemar's mid-p {tally.mid_p:.2g}, {changed}"
+
+
+def _noise(tally: Tally) -> str:
+    if tally.noise is None:
+        return ""
+    flipped = (tally.worse + tally.better) / tally.pairs
+    return f"; {flipped * 100:.0f} % flipped, where votes on one question differ by {tally.noise * 100:.0f} %"
 
 
 def _between(interval: Interval | None) -> str:

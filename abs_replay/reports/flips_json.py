@@ -115,6 +115,7 @@ def _tally(tally: Tally) -> dict[str, Json]:
         "mid_p": tally.mid_p,
         "score_change": tally.scores.mean,
         "score_interval": _interval(tally.score_interval),
+        "votes_differ": tally.noise,
         "unit": tally.changes.unit,
         "units": len(tally.changes.sizes),
     }

@@ -163,7 +163,7 @@ def test_json_says_which_gates_hold(abs_: Calls) -> None:
     assert gates("--fail-on", "any") == {
         "passed": False,
         "failures": [
-            "--fail-on any: 2 checks changed: t-1 session, t-1 behaviors[0].evaluations[0]",
+            "--fail-on any: 1 check changed: t-1 behaviors[0].evaluations[0]",
         ],
     }
 
@@ -193,7 +193,7 @@ def test_markdown_for_a_pull_request_folds_what_flipped(abs_: Calls) -> None:
     abs_("diff", "g-a", "g-b", "--format", "markdown", "--output", "flips.md")
 
     assert out.startswith("**❌ FAILED** · 1 of 10 evaluations flipped, 1 to the worse · `g-a` → `g-b`\n")
-    assert "- `--fail-on regression: 2 checks got worse" in out
+    assert "- `--fail-on regression: 1 check got worse" in out
     assert "| evaluations | 1 | – | – | 9 | 0 |" in out
     assert (
         "<details><summary>❌ <code>Order status · behaviors[0].evaluations[0] · contains</code>: 1 worse"

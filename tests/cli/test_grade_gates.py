@@ -69,7 +69,7 @@ def test_a_gate_knows_what_failed_before(abs_: Calls) -> None:
 
     assert (same[0], better[0], worse[0]) == (0, 0, 1)
     assert "the gates hold: the exit status is 0, though the report is failed" in same[2]
-    assert "failed: --fail-on regression: 16 checks got worse" in worse[2]
+    assert "failed: --fail-on regression: 8 checks got worse" in worse[2]
 
 
 def test_a_pass_rate_needs_no_baseline(abs_: Calls) -> None:

@@ -35,11 +35,16 @@ def test_without_gates_nothing_fails() -> None:
 def test_what_can_not_be_decided_any_more_counts_as_a_regression() -> None:
     """A gate that holds because the judge was down would be a lie."""
     assert failed(REGRESSION, compared((P, P), (F, P), (F, E), (E, E), (P, S))) == ""
-    assert failed(REGRESSION, compared((P, F))).startswith(
-        "--fail-on regression: 2 checks got worse: t-0 session"
-    )
+    assert failed(REGRESSION, compared((P, F))).startswith("--fail-on regression: 1 check got worse: t-0 beh")
     assert "1 of them not decided any more" in failed(REGRESSION, compared((P, E)))
-    assert "and others" in failed(REGRESSION, compared((P, F), (P, F)))
+    assert "t-2 behaviors[0].evaluations[0] and others" in failed(REGRESSION, compared(*[(P, F)] * 4))
+
+
+def test_a_session_that_only_an_added_rule_fails_got_worse() -> None:
+    added = verdict(F, at="behaviors[0].evaluations[1]", fingerprint="new.d.1")
+    found = compare(grading("a", run(verdict(P))), grading("b", run(verdict(P), added)))
+    assert failed(REGRESSION, found) == "--fail-on regression: 1 check got worse by what was added: t session"
+    assert failed(ANY, found) == "--fail-on any: 1 check changed: t session"
 
 
 def test_any_change_is_any_change_of_status() -> None:

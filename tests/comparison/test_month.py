@@ -76,6 +76,10 @@ def test_judged_rules_are_tested_and_deterministic_ones_are_facts(compared: Comp
     assert tone.interval[0] < -OF_A_KIND / COUNT < tone.interval[1] < 0
     assert (word.mid_p, word.interval) == (None, None)
     assert tallies[month.HELPS].undecided == OF_A_KIND
+    # Two of three votes against one: they differ in two of three pairs.
+    assert tallies[month.HELPS].noise == pytest.approx(2 / 3)
+    assert tone.noise is None
+    assert "where votes on one question differ by 67 %" in render(compared)
 
 
 def test_another_version_of_an_evaluator_is_the_cause_of_what_it_flips(
