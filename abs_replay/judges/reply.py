@@ -1,19 +1,26 @@
 """Reading a judge's reply: whole and without contradiction, or not at all.
 
+What is wrong with a reply is told to the judge, outside of any fence: no problem quotes the reply, which may
+have been made to quote what is judged.
+
 Nothing is clamped, defaulted or guessed. A reply is `Unreadable` that is no JSON of the schema; that lacks
 a criterion or has one twice; whose reasoning does not end with its verdict, or ends with another; whose
 score is out of range or does not agree with the verdicts.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from abs_replay.exact_json import Json, loads
+from abs_replay.exact_json import DuplicateKey, Json, loads
 from abs_replay.judges.fence import sendable
 from abs_replay.judges.reply_form import SCHEMA
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
 
 _THOUGHTS: Final = re.compile(r"^\s*<think>.*?</think>", re.DOTALL)  # local reasoning models begin so
 _FENCE: Final = re.compile(r"^```(?:json)?[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -98,14 +105,18 @@ def _parsed(text: str) -> dict[str, Any]:
     fences = _FENCE.findall(text)
     try:
         value = loads(fences[0] if len(fences) == 1 else text, strict=True)
-    except ValueError as error:
-        raise Unreadable(f"the reply is no JSON ({_shortened(str(error))})") from None
+    except DuplicateKey:
+        raise Unreadable("an object has a key twice") from None
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"the reply is no JSON ({error.msg}, line {error.lineno})") from None
+    except ValueError:
+        raise Unreadable("the reply is no JSON (a number that JSON does not have)") from None
     except RecursionError:
         raise Unreadable("the reply is nested too deeply") from None
     wrong = next(_validator().iter_errors(value), None)
     if wrong is not None:
         at = wrong.json_path.removeprefix("$").removeprefix(".") or "the reply"
-        raise Unreadable(f"it is not of the schema, at {at}: {_shortened(wrong.message)}")
+        raise Unreadable(f"it is not of the schema: {at} {_lack(wrong)}")
     found: dict[str, Any] = value
     return found
 
@@ -115,6 +126,17 @@ def _validator() -> Any:
     from jsonschema import Draft202012Validator  # slow to load, and only judges need it
 
     return Draft202012Validator(SCHEMA)
+
+
+def _lack(wrong: "ValidationError") -> str:
+    """Say what is wrong without a word of the reply, which may hold words of what is judged."""
+    found: Any = wrong.instance
+    wanted: Any = wrong.validator_value
+    if wrong.validator == "required":
+        return f"lacks `{next(name for name in wanted if name not in found)}`"
+    if wrong.validator == "additionalProperties":
+        return "has a key that the schema does not have"
+    return f"must be {wanted if isinstance(wanted, str) else ' or '.join(wanted)}"
 
 
 def _finding(entry: Mapping[str, Any]) -> Finding:

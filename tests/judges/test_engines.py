@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from abs_replay.errors import JudgeError, UsageError
+from abs_replay.exact_json import Json
 from abs_replay.judges import calling, open_engine
 from abs_replay.judges.settings import EngineSettings, Unconfigured
 from fixtures.judges.deciding import decide
@@ -375,7 +376,11 @@ class TestWhatAnEngineSays:
         engine = open_engine("gemini", EngineSettings(api_key="k"))
         custom = question(None, type="custom", evidence={"steps": [], "step": None, "custom": {"id": "x"}})
         assert "`custom` evaluation without words" in (engine.refuses(custom) or "")
-        with_criteria = {"steps": [], "step": None, "custom": {"id": "x", "criteria": ["Kind", "Short"]}}
+        with_criteria: Json = {
+            "steps": [],
+            "step": None,
+            "custom": {"id": "x", "criteria": ["Kind", "Short"]},
+        }
         assert engine.refuses(question(None, type="custom", evidence=with_criteria)) is None
         assert engine.refuses(question(None, type="custom", prompt="Be strict")) is None
         assert engine.refuses(question("Kind")) is None
