@@ -11,6 +11,8 @@ import click
 
 from abs_replay.cli import narrowing
 from abs_replay.cli.saying import say
+from abs_replay.cli.where import holding
+from abs_replay.cli.where import option as where_option
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json
 from abs_replay.exchange import WITHHELD
@@ -36,6 +38,7 @@ type List = tuple[list[Json], Sequence[str], Rows]  # for JSON; the headings and
 )
 @click.option("--recording", metavar="R", help="Only that recording: id, its beginning, name, last, last~1.")
 @narrowing.options
+@where_option
 @click.option(
     "--store", type=click.Path(path_type=Path), help="The store [default: ABS_STORE, or .abs/store.duckdb]."
 )
@@ -45,6 +48,7 @@ def command(
     recording: str | None,
     tags: tuple[str, ...],
     named: str | None,
+    where: str | None,
     store: Path | None,
     format_: str,
 ) -> None:
@@ -54,6 +58,7 @@ def command(
     abs ls                                       recordings
     abs ls exchanges --recording last            what was said on the wire
     abs ls traces                                conversations, as far as they were derived
+    abs ls traces --where "errors > 0"           those of which this holds (abs sql --schema)
     abs ls --tag ticket=42 --name refund         those with that tag, and that word in the name
     abs ls gradings --format json                for a script
 
@@ -68,17 +73,25 @@ def command(
         raise UsageError("abs ls gradings: a grading is of no one recording; leave --recording out")
     if kind not in ("recordings", "traces") and (tags or named is not None):
         raise UsageError(f"abs ls {kind}: these have no names and tags; leave --tag and --name out")
+    if kind != "traces" and where is not None:
+        raise UsageError(f"abs ls {kind}: --where is about traces; leave it out, or ask abs sql")
     opened = Store(default_path(store, os.environ))
     documents, headings, rows = LISTS[kind](opened, recording)
-    if tags or named is not None:
-        fitting = [index for index, each in enumerate(documents) if narrowing.fits(each, tags, named)]
+    narrowed = bool(tags) or named is not None or where is not None
+    if narrowed:
+        holds = holding(opened, where)
+        fitting = [
+            index
+            for index, each in enumerate(documents)
+            if narrowing.fits(each, tags, named) and (holds is None or holds(each))
+        ]
         documents, rows = [documents[index] for index in fitting], [rows[index] for index in fitting]
     if format_ == "json":
         click.echo(write(documents), nl=False)
     elif rows:
         click.echo(columns(headings, rows, Screen.of(sys.stdout)), nl=False)
     else:
-        such = " with that name and these tags" if tags or named is not None else ""
+        such = " of which all that holds" if narrowed else ""
         say(f"no {kind}{such} in {opened.path}")
 
 

@@ -19,6 +19,14 @@ def option[Command: Callable[..., Any]](command: Command) -> Command:
     )(command)
 
 
+def holding(store: "Store", condition: str | None) -> Callable[[Any], bool] | None:
+    """Whether the condition holds of a trace as `abs ls` lists it; None without a condition."""
+    if condition is None:
+        return None
+    holds = _explained(lambda: store.traces_where(condition))
+    return lambda document: holds.get((document["recording"] or "", document["id"]), False)
+
+
 def fitting(traces: Sequence["Trace"], condition: str | None, store: "Store | None") -> Sequence["Trace"]:
     """The traces of which the condition holds; those of files, where no store is given, by themselves.
 
@@ -28,10 +36,7 @@ def fitting(traces: Sequence["Trace"], condition: str | None, store: "Store | No
         return traces
     from abs_replay.store.querying import where
 
-    try:
-        holds = where(traces, condition) if store is None else store.traces_where(condition)
-    except UsageError as error:
-        raise UsageError(f"--where: {error}") from None
+    holds = _explained(lambda: where(traces, condition) if store is None else store.traces_where(condition))
     unknown = [trace.id for trace in traces if (trace.recording or "", trace.id) not in holds]
     if unknown:
         raise UsageError(
@@ -42,3 +47,10 @@ def fitting(traces: Sequence["Trace"], condition: str | None, store: "Store | No
     if traces and not found:
         raise UsageError(f"--where: it holds of none of the {len(traces)} traces: {condition}")
     return found
+
+
+def _explained(holds: Callable[[], dict[tuple[str, str], bool]]) -> dict[tuple[str, str], bool]:
+    try:
+        return holds()
+    except UsageError as error:
+        raise UsageError(f"--where: {error}") from None

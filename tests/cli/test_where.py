@@ -54,6 +54,12 @@ def test_traces_of_a_file_are_chosen_without_a_store(abs_: Calls) -> None:
 def test_traces_of_a_store_are_chosen_by_what_was_judged_before(abs_: Calls) -> None:
     assert abs_("import", "two.jsonl")[0] == 0
     assert abs_("grade", "orders.abs.yaml")[0] == 1
+    listed = abs_("ls", "traces", "--where", "steps > 1", "--format", "json")[1]
+    assert [each["id"] for each in json.loads(listed)] == ["good"]
+    assert abs_("ls", "--where", "steps > 1")[::2] == (
+        2,
+        "abs: abs ls recordings: --where is about traces; leave it out, or ask abs sql\n",
+    )
 
     failed = "id IN (SELECT trace FROM current_verdicts WHERE status <> 'passed')"
     status, out, _ = abs_("grade", "orders.abs.yaml", "--where", failed, "--format", "json")
