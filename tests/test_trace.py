@@ -12,9 +12,9 @@ def test_the_tokens_of_all_steps_are_added_up() -> None:
     steps = (
         Step(1, "user", "says"),
         Step(2, "assistant", "calls", usage=Usage(10, 2)),
-        Step(3, "assistant", "responds", usage=Usage(20, 3)),
+        Step(3, "assistant", "responds", usage=Usage(20, 3, 8, 1)),
     )
-    assert Trace("t", steps).usage == Usage(30, 5)
+    assert Trace("t", steps).usage == Usage(30, 5, 8, 1)
     assert Trace("t", steps[:1]).usage is None
 
 

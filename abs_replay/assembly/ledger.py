@@ -173,4 +173,4 @@ def added(left: Usage | None, right: Usage | None) -> Usage | None:
     """Add what was counted."""
     if left is None or right is None:
         return left or right
-    return Usage(left.input_tokens + right.input_tokens, left.output_tokens + right.output_tokens)
+    return left + right

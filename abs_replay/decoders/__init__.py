@@ -59,7 +59,7 @@ from abs_replay.decoders.unread import unread
 from abs_replay.exchange import Exchange
 
 # Bumped when a decoder or the assembly gives another trace for the same bytes.
-DECODERS_VERSION: Final = "8"
+DECODERS_VERSION: Final = "9"
 
 
 class Decoder(Protocol):

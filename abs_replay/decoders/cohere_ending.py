@@ -26,4 +26,5 @@ def broken(reason: str | None) -> str | None:
 def cost(value: Any) -> Usage | None:
     """Read the tokens that the model saw and made; those billed where nothing else is told."""
     fields = obj(obj(value).get("tokens")) or obj(obj(value).get("billed_units"))
-    return usage(fields, ("input_tokens",), ("output_tokens",))
+    counted = {**fields, "cached_tokens": obj(value).get("cached_tokens")}
+    return usage(counted, ("input_tokens",), ("output_tokens",))

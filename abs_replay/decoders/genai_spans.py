@@ -174,7 +174,15 @@ def _usage(one: Record) -> Usage | None:
     made = one.first(
         "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"
     )
-    return None if given is None and made is None else Usage(count(given), count(made))
+    if given is None and made is None:
+        return None
+    cached = one.first(
+        "gen_ai.usage.cache_read.input_tokens",
+        "gen_ai.usage.cache_read_input_tokens",
+        "llm.token_count.prompt_details.cache_read",
+    )
+    thought = one.first("gen_ai.usage.reasoning_tokens", "llm.token_count.completion_details.reasoning")
+    return Usage(count(given), count(made), count(cached), count(thought))
 
 
 # -- uses ---------------------------------------------------------------------

@@ -84,6 +84,8 @@ def _chat(event: ModelTurn, provider: str) -> dict[str, Json]:
     counted = {
         "gen_ai.usage.input_tokens": usage.input_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
+        "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens or None,
+        "gen_ai.usage.reasoning_tokens": usage.reasoning_tokens or None,
     }
     answer = [{"role": "assistant", "parts": event.parts, "finish_reason": _finish(event)}]
     return {

@@ -196,9 +196,7 @@ def _is_shared(one: Step, other: Step) -> bool:
 
 def _added(steps: list[Step]) -> Usage | None:
     counted = [step.usage for step in steps if step.usage]
-    if not counted:
-        return None
-    return Usage(sum(one.input_tokens for one in counted), sum(one.output_tokens for one in counted))
+    return sum(counted, Usage()) if counted else None
 
 
 def _parts(step: Step) -> list[Part]:

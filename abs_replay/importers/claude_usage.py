@@ -7,7 +7,7 @@ https://docs.claude.com/en/docs/claude-code/headless
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from abs_replay.decoders.fields import obj, text
@@ -45,6 +45,7 @@ def _larger(one: Usage, other: Usage) -> Usage:
     return Usage(
         max(one.input_tokens, other.input_tokens),
         max(one.output_tokens, other.output_tokens),
+        max(one.cached_tokens, other.cached_tokens),
     )
 
 
@@ -61,5 +62,5 @@ def _complete(answers: list[_Counted], whole: Usage | None, turn: int) -> None:
         if whole and group and asked == whole.input_tokens and made <= whole.output_tokens:
             last = group[-1]
             more = last.usage.output_tokens + whole.output_tokens - made
-            last.usage = Usage(last.usage.input_tokens, more)
+            last.usage = replace(last.usage, output_tokens=more)
             return

@@ -21,6 +21,7 @@ from abs_replay.decoders import (
     responses_items,
 )
 from abs_replay.decoders.fields import count, items, obj, parse_or_none, text
+from abs_replay.decoders.usage import cached, reasoned
 from abs_replay.exact_json import Json
 from abs_replay.trace import Usage
 
@@ -119,8 +120,8 @@ def usage(value: Any) -> Usage | None:
     found = [next((count(counted[name]) for name in those if name in counted), None) for those in names]
     if found == [None, None]:
         return None
-    cached = sum(count(counted.get(name)) for name in _CACHED) if "input_tokens" in counted else 0
-    return Usage((found[0] or 0) + cached, found[1] or 0)
+    beside = sum(count(counted.get(name)) for name in _CACHED) if "input_tokens" in counted else 0
+    return Usage((found[0] or 0) + beside, found[1] or 0, cached(counted), reasoned(counted))
 
 
 def _structure(value: Any) -> Any:

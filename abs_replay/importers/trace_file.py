@@ -105,7 +105,11 @@ def _step_as_json(step: Step) -> dict[str, Json]:
 
 
 def _usage_as_json(usage: Usage | None) -> dict[str, Json] | None:
-    return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens} if usage else None
+    if usage is None:
+        return None
+    told = {"cached_tokens": usage.cached_tokens, "reasoning_tokens": usage.reasoning_tokens}
+    counted: dict[str, Json] = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+    return counted | {key: count for key, count in told.items() if count}
 
 
 def _branch_as_json(branch: Branch | None) -> dict[str, Json] | None:
@@ -269,8 +273,10 @@ def _usage(fields: Mapping[str, Any], key: str, place: Place) -> Usage | None:
     if value is None:
         return None
     there = place.at(key)
-    counted = (optional(value, kind, int, there) or 0 for kind in ("input_tokens", "output_tokens"))
-    return Usage(*counted)
+    return Usage(*(optional(value, kind, int, there) or 0 for kind in _COUNTED))
+
+
+_COUNTED = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 
 
 # What reads each field that a step may lack: most lack most.

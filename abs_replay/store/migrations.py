@@ -14,6 +14,7 @@ from abs_replay.store.schema import (
     LABELS,
     LEFT_OUT,
     LIVING,
+    TOKENS,
     WEBSOCKETS,
 )
 
@@ -39,6 +40,7 @@ MIGRATIONS = (
     Migration(6, "what is in no trace", LEFT_OUT),
     Migration(7, "questions, answers, and where gradings come from", ANSWERS),
     Migration(8, "what people said of evaluations", LABELS),
+    Migration(9, "tokens from a cache, and of thinking", TOKENS),
 )
 CURRENT = MIGRATIONS[-1].version
 

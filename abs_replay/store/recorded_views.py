@@ -77,6 +77,8 @@ TRACES = View(
         ("models", "coalesce(s.models, [])", "the models that answered"),
         ("input_tokens", "s.input_tokens", "tokens of all steps; null where none were counted"),
         ("output_tokens", "s.output_tokens", "the same of what the models wrote"),
+        ("cached_tokens", "s.cached_tokens", "of the input tokens, those read from a vendor's cache"),
+        ("reasoning_tokens", "s.reasoning_tokens", "of the output tokens, those thought and not said"),
         ("agent_version", "t.agent_version", "the version of the agent, if it was told"),
         ("tags", _TAGS, "its tags: `tags->>'ticket' = '42'`"),
         ("bindings", "TRY_CAST(t.bindings AS JSON)", "the row of data that it was played with"),
@@ -98,7 +100,9 @@ TRACES = View(
             list_sort(list(DISTINCT target) FILTER ({_CALLS} AND target IS NOT NULL)) AS tools,
             list_sort(list(DISTINCT model) FILTER (model IS NOT NULL)) AS models,
             sum(input_tokens)::BIGINT AS input_tokens,
-            sum(output_tokens)::BIGINT AS output_tokens
+            sum(output_tokens)::BIGINT AS output_tokens,
+            sum(cached_tokens)::BIGINT AS cached_tokens,
+            sum(reasoning_tokens)::BIGINT AS reasoning_tokens
         FROM store.steps GROUP BY recording, trace
     ) s ON s.recording = t.recording AND s.trace = t.id""",
 )
@@ -130,6 +134,8 @@ STEPS = View(
         ("model", "s.model", "the model that wrote it"),
         ("input_tokens", "s.input_tokens", "as the model's own answer counts them"),
         ("output_tokens", "s.output_tokens", "likewise"),
+        ("cached_tokens", "s.cached_tokens", "of the input tokens, those read from the vendor's cache"),
+        ("reasoning_tokens", "s.reasoning_tokens", "of the output tokens, those thought and not said"),
         ("error", "s.error", "what went wrong, in words"),
         ("retries", "coalesce(s.retries, 0)", "how many attempts before it failed"),
         ("segment", "s.segment", "compacted, rewritten or separate, where a history breaks here"),

@@ -49,7 +49,8 @@ _FIRST_TRACES = {
 }
 _LATER_STEPS = {"retries": "INTEGER", "segment": "VARCHAR"}
 _LATER_TRACES = {"branch_of": "VARCHAR", "branch_step": "BIGINT"}
-STEP_COLUMNS = _FIRST_STEPS | _LATER_STEPS
+_LAST_STEPS = {"cached_tokens": "BIGINT", "reasoning_tokens": "BIGINT"}
+STEP_COLUMNS = _FIRST_STEPS | _LATER_STEPS | _LAST_STEPS
 TRACE_COLUMNS = _FIRST_TRACES | _LATER_TRACES
 NOTE_COLUMNS = {
     "kind": "VARCHAR",  # recording, trace or exchange
@@ -255,3 +256,4 @@ ANSWERS = (
     *_added("gradings", _LATER_GRADINGS),
 )
 LABELS = (_table("labels", LABEL_COLUMNS),)
+TOKENS = _added("steps", _LAST_STEPS)

@@ -156,12 +156,14 @@ def step_row(recording_id: str, trace_id: str, step: Step) -> Row:
         plain(step.error),
         step.retries,
         plain(step.segment),
+        step.usage.cached_tokens if step.usage else None,
+        step.usage.reasoning_tokens if step.usage else None,
     )
 
 
 def _step(seq: int, actor: str, action: str, target: str | None, *rest: Any) -> Step:
     content, arguments, call_id, at_ms, duration_ms, visibility, group, sources, *rest_ = rest
-    model, input_tokens, output_tokens, error, retries, segment = rest_
+    model, asked, made, error, retries, segment, cached, reasoned = rest_
     return Step(
         seq=seq,
         actor=actor,
@@ -176,7 +178,7 @@ def _step(seq: int, actor: str, action: str, target: str | None, *rest: Any) -> 
         parallel_group=group,
         sources=tuple(_sources(json_value(sources))),
         model=model,
-        usage=None if input_tokens is None else Usage(input_tokens, output_tokens),
+        usage=None if asked is None else Usage(asked, made, cached or 0, reasoned or 0),
         error=error,
         retries=retries or 0,
         segment=segment,

@@ -199,7 +199,8 @@ def test_derived_traces_are_listed_with_models_tokens_and_where_they_branched(st
 
     assert (first["recording"], first["first_words"]) == ("r-1", "Where is \x1b[31m it?")
     assert (first["models"], first["usage"], first["branch_of"]) == ([], None, None)
-    assert (second["models"], second["usage"]) == (["m"], {"input_tokens": 7, "output_tokens": 3})
+    counts = {"input_tokens": 7, "output_tokens": 3, "cached_tokens": 0, "reasoning_tokens": 0}
+    assert (second["models"], second["usage"]) == (["m"], counts)
     assert (second["retries"], second["segments"]) == (2, [2])
     assert second["branch_of"] == {"trace": plain.id, "step": 1}
     assert ls(store, "traces").stderr == ""

@@ -37,7 +37,7 @@ RESULT = {
 
 
 def test_what_was_read_from_the_cache_and_written_to_it_went_in() -> None:
-    assert imported(answer("m1", counters(3, 100, 20, 7))).usage == Usage(123, 7)
+    assert imported(answer("m1", counters(3, 100, 20, 7))).usage == Usage(123, 7, 100)
 
 
 def test_an_answer_in_several_entries_is_counted_once_and_as_its_last_counts_it() -> None:
@@ -54,8 +54,11 @@ def test_what_a_result_counts_beyond_its_answers_belongs_to_the_last_of_them() -
         answer("m2", counters(1, 9340, 188, 1)),
         result,
     )
-    assert trace.usage == Usage(4 + 17653 + 1215, 415)
-    assert [step.usage for step in trace.steps if step.usage] == [Usage(9343, 0), Usage(9529, 415)]
+    assert trace.usage == Usage(4 + 17653 + 1215, 415, 17653)
+    assert [step.usage for step in trace.steps if step.usage] == [
+        Usage(9343, 0, 8313),
+        Usage(9529, 415, 9340),
+    ]
 
 
 def test_a_result_is_of_its_turn_or_of_all_turns_before_it() -> None:
@@ -85,7 +88,7 @@ def test_a_session_that_the_sdk_dumped_costs_what_its_result_says(shared: Path) 
     if not file.exists():
         pytest.skip("the corpus is not here")
     (trace,) = read("claude-code", Source(file, file.read_bytes())).traces
-    assert trace.usage == Usage(4 + 17653 + 1215, 415)
+    assert trace.usage == Usage(4 + 17653 + 1215, 415, 17653)
 
 
 def test_a_log_of_one_line_is_a_log() -> None:

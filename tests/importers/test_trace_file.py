@@ -238,7 +238,7 @@ def test_a_key_that_is_there_twice_is_refused_with_its_line(tmp_path: Path) -> N
 
 
 def test_what_is_absent_is_left_out_and_what_is_there_is_written() -> None:
-    step = Step(1, "user", "says", sources=(Source("e", "at"), Source("f")), usage=Usage(1, 2))
+    step = Step(1, "user", "says", sources=(Source("e", "at"), Source("f")), usage=Usage(3, 2, 2, 1))
     trace = Trace("t", (step,), tags={"agent_version": "1"}, agent_version="2")
     written = trace_file.as_json(trace)
     assert written["agent_version"] == "2"
@@ -248,7 +248,7 @@ def test_what_is_absent_is_left_out_and_what_is_there_is_written() -> None:
             "actor": "user",
             "action": "says",
             "sources": [{"exchange": "e", "at": "at"}, {"exchange": "f"}],
-            "usage": {"input_tokens": 1, "output_tokens": 2},
+            "usage": {"input_tokens": 3, "output_tokens": 2, "cached_tokens": 2, "reasoning_tokens": 1},
         }
     ]
     assert trace_file.from_json(written) == trace
