@@ -37,7 +37,7 @@ SWITCH_S = (
 )
 MEMORY = 128 << 20  # bytes that may wait to be written
 AGAIN_S = 1.0  # between two tries, while neither store nor spool can be written
-AT_ONCE_S, BEGIN_S = 1.0, 10.0  # to begin; in between it is said that someone holds the store
+AT_ONCE_S = 0.5  # to begin; then in the spool
 AT_LAST_S = 3.0  # how long it is tried at the end
 
 
@@ -87,9 +87,8 @@ class Recorder:
         try:
             self._store.begin(recording, AT_ONCE_S)
         except StoreLocked as error:
-            held = f"store {self._store.path} is held by {error.holder}"
-            self._say(f"{held}: waiting up to {BEGIN_S:g} s for it")
-            self._store.begin(recording, BEGIN_S)
+            self._store.begin_later(recording)
+            self._hold.begins(error)
 
     def put(self, made: Made) -> None:
         """Queue an exchange, or a function that makes one; it is called in the writer thread."""

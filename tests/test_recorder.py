@@ -5,14 +5,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from abs_replay.errors import RecordingError, StoreError, StoreLocked
+from abs_replay.errors import RecordingError, StoreError
 from abs_replay.exchange import Body, Channel, Exchange, Outcome, Recording, Request, Response, Role
 from abs_replay.recorder import Recorder
 from abs_replay.store import Spool, Store
@@ -137,29 +136,35 @@ def test_a_store_that_is_held_for_long_is_said_once_and_so_is_that_all_is_in_it(
 
 
 @pytest.mark.processes
-def test_who_holds_the_store_when_a_recording_begins_is_said_before_it_is_waited_for(
-    case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("abs_replay.recorder.AT_ONCE_S", 0.1)
-    said = list[str]()
-    with held(case.path):
-        monkeypatch.setattr("abs_replay.recorder.BEGIN_S", 0.2)
-        with pytest.raises(StoreLocked, match="is held by process"):
-            Recorder(case.path, Recording("r2", "chat", NOW), say=said.append)
+def test_a_recording_on_a_store_that_is_held_begins_in_the_spool_and_says_so_at_once(tmp_path: Path) -> None:
+    path, said = tmp_path / "store.duckdb", list[str]()
+    Store(path).begin(Recording("r1", "before", NOW))
+    with held(path):
+        began = time.monotonic()
+        recorder = Recorder(path, Recording("r2", "chat", NOW), say=said.append)
+        assert time.monotonic() - began < 3.0  # 0.5 s on an idle machine
         (line,) = said
-        assert "held by process" in line
-        assert "waiting up to 0.2 s for it" in line
-        monkeypatch.setattr("abs_replay.recorder.BEGIN_S", 20.0)
-        began = Future[Recorder]()
-        thread = threading.Thread(
-            target=lambda: began.set_result(
-                Recorder(case.path, Recording("r2", "chat", NOW), say=said.append)
-            )
-        )
-        thread.start()
-        assert within(5.0, lambda: len(said) == 2)
-    began.result(10.0).close()
-    thread.join()
+        assert "is held by process" in line
+        assert f"goes to {Spool(path).path}" in line
+        recorder.put(exchange(1))
+        assert within(5.0, lambda: recorder.summary.spooled == 1)
+    assert within(5.0, lambda: len(said) == 2)
+    assert "free again" in said[1]
+    recorder.put(exchange(2))
+    summary = recorder.close()
+    assert (summary.exchanges, summary.spooled, summary.lost) == (2, 1, 0)
+    assert [each.id for each in Store(path).exchanges("r2")] == ["exchange-1", "exchange-2"]
+
+
+@pytest.mark.processes
+def test_a_recorder_that_is_killed_while_its_store_was_held_leaves_its_recording(tmp_path: Path) -> None:
+    path = tmp_path / "store.duckdb"
+    Store(path).begin(Recording("r1", "before", NOW))
+    with held(path):
+        Store(path).begin_later(Recording("r2", "killed", NOW))
+        Spool(path).append("r2", [exchange(1)])
+    assert Store(path).recording("killed").id == "r2"
+    assert [each.id for each in Store(path).exchanges("r2")] == ["exchange-1"]
 
 
 @pytest.mark.processes

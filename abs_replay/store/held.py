@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from abs_replay.exchange import Recording
 from abs_replay.store import opening, reading, writing
-from abs_replay.store.spool import Spool
+from abs_replay.store.spool import Spool, Spooled
 from abs_replay.store.unfinished import left_open
 
 if TYPE_CHECKING:
@@ -29,21 +29,29 @@ class Held:
         self._patience = patience
         self._spool = Spool(self.path)
         self._begun: dict[str, Recording] = {}
+        self._to_begin: set[str] = set()  # of these, those that no file had yet
         self.begun_again: dict[str, int] = {}
 
     @contextmanager
     def _reading(self, settings: opening.Settings = opening.SETTINGS) -> Iterator[DuckDBPyConnection]:
         with opening.reading(self.path, self._patience, self._say, settings) as connection:
-            rows = [*self._spool.rows(), *left_open(self.path)]
-            reading.show_spooled(connection, rows, self._spool.marks())
+            reading.show_spooled(connection, self._beside())
             yield connection
+
+    def _beside(self) -> Iterator[Spooled]:
+        """What waits beside the file, some of it at a time."""
+        yield from self._spool.batches()
+        if rows := left_open(self.path):
+            yield Spooled(exchanges=list(rows))
 
     @contextmanager
     def _writing(self, patience: float | None = None, tidy: bool = True) -> Iterator[DuckDBPyConnection]:
         patience = self._patience if patience is None else patience
         with opening.writing(self.path, patience, tidy, self._say) as connection:
-            gone = [each for each in self._begun.values() if writing.insert_recording(connection, each)]
+            new = [each.id for each in self._begun.values() if writing.insert_recording(connection, each)]
             writing.fold(connection, self._spool)
             writing.fold_left_open(connection, self.path)
-            self.begun_again |= {each.id: writing.count(connection, each.id) for each in gone}
+            gone = [id_ for id_ in new if id_ not in self._to_begin]
+            self.begun_again |= {id_: writing.count(connection, id_) for id_ in gone}
+            self._to_begin.clear()
             yield connection

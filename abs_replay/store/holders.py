@@ -41,6 +41,11 @@ class LongHold:
                 "and into the store once that is free"
             )
 
+    def begins(self, error: StoreLocked) -> None:
+        """Take note that the store can not be had from the beginning, which is said at once."""
+        self._since = time.monotonic() - LONG_S
+        self.goes_on(error)
+
     def is_over(self) -> None:
         """Take note that the store was had, with all that had waited."""
         if self._said:

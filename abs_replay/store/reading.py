@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from abs_replay.exchange import WITHHELD, Channel, Exchange, Outcome, Recording, Role
 from abs_replay.store import marks
-from abs_replay.store.marks import MarkRow
-from abs_replay.store.rows import EXCHANGE_COLUMNS, RECORDING_COLUMNS, Row, exchange_of, recording_of
+from abs_replay.store.rows import EXCHANGE_COLUMNS, RECORDING_COLUMNS, exchange_of, recording_of
 from abs_replay.store.schema import EXCHANGE_TABLES
+from abs_replay.store.spool import Spooled
 from abs_replay.store.summaries import ExchangeSummary, RecordingSummary
-from abs_replay.store.writing import insert, new_rows
+from abs_replay.store.writing import insert, insert_recording, new_rows
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -37,18 +37,39 @@ _CUT = """
 """
 
 
-def show_spooled(connection: DuckDBPyConnection, rows: Sequence[Row], marked: Sequence[MarkRow] = ()) -> None:
+def show_spooled(connection: DuckDBPyConnection, beside: Iterable[Spooled]) -> None:
     """Make this connection see what is spooled as if it were in the store."""
-    if marked:
-        connection.execute("CREATE TEMP TABLE marks AS SELECT * FROM marks")  # hides the store's own
-        marks.add(connection, marked)
-    if fresh := new_rows(connection, rows):
-        columns = ", ".join(f"{name} {type_}" for name, type_ in EXCHANGE_COLUMNS.items())
-        connection.execute(f"CREATE TEMP TABLE spooled ({columns})")
-        insert(connection, "spooled", fresh)
-        # Hides the store's own view. It can not build on it: DuckDB would take it for itself.
-        every = " UNION ALL ".join(f"SELECT * FROM {table}" for table in (*EXCHANGE_TABLES, "spooled"))
-        connection.execute(f"CREATE TEMP VIEW exchanges AS {every}")
+    shown: tuple[str, ...] = EXCHANGE_TABLES
+    for some in beside:
+        if some.recordings:
+            _hide(connection, "recordings")
+            for recording in some.recordings:
+                insert_recording(connection, recording)
+        if some.marks:
+            _hide(connection, "marks")
+            marks.add(connection, some.marks)
+        if fresh := new_rows(connection, some.exchanges, shown):
+            if shown is EXCHANGE_TABLES:
+                shown = _with_spooled(connection)
+            insert(connection, "spooled", fresh)
+
+
+def _hide(connection: DuckDBPyConnection, table: str) -> None:
+    """Put a copy before the store's own table, to which can be added."""
+    connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS {table} AS SELECT * FROM {table}")
+
+
+def _with_spooled(connection: DuckDBPyConnection) -> tuple[str, ...]:
+    """Make a table for what is spooled, and hide the store's own view of exchanges by one with it.
+
+    It can not build on that one: DuckDB would take it for itself.
+    """
+    columns = ", ".join(f"{name} {type_}" for name, type_ in EXCHANGE_COLUMNS.items())
+    connection.execute(f"CREATE TEMP TABLE spooled ({columns})")
+    tables = (*EXCHANGE_TABLES, "spooled")
+    every = " UNION ALL ".join(f"SELECT * FROM {table}" for table in tables)
+    connection.execute(f"CREATE TEMP VIEW exchanges AS {every}")
+    return tables
 
 
 def recordings(connection: DuckDBPyConnection) -> list[Recording]:

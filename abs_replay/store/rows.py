@@ -236,6 +236,22 @@ def recording_row(recording: Recording) -> Row:
     )
 
 
+def recording_line(recording: Recording) -> str:
+    """A recording as a line of a spool, which `row_of_line` of exchanges takes for none."""
+    return json.dumps({"begins": dict(zip(RECORDING_COLUMNS, recording_row(recording), strict=True))})
+
+
+def recording_of_line(line: bytes) -> Recording | None:
+    """The recording of such a line; None for any other line, and for a torn one."""
+    if not line.startswith(b'{"begins"'):
+        return None
+    try:
+        values = json.loads(line)["begins"]
+        return recording_of([values[column] for column in RECORDING_COLUMNS])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
 def recording_of(row: Sequence[Any]) -> Recording:
     """The recording of a row that `recording_row` made."""
     id_, name, started_at, ended_at, session, tags, upstreams = row

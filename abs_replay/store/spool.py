@@ -8,18 +8,45 @@ import fcntl
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from io import FileIO
 from pathlib import Path
 
 from abs_replay.errors import StoreError
+from abs_replay.exchange import Recording
 from abs_replay.store import marks
 from abs_replay.store.marks import Kept, MarkRow
 from abs_replay.store.modes import make_folder, open_beside
-from abs_replay.store.rows import Row, exchange_pieces, exchange_row, row_of_line
+from abs_replay.store.rows import (
+    Row,
+    exchange_pieces,
+    exchange_row,
+    recording_line,
+    recording_of_line,
+    row_of_line,
+)
 
 AT_ONCE = 16 << 20  # bytes of lines
 PIECE = 256 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """Some of what is spooled: recordings that the store does not know yet, exchanges, marks."""
+
+    recordings: list[Recording] = field(default_factory=list)
+    exchanges: list[Row] = field(default_factory=list)
+    marks: list[MarkRow] = field(default_factory=list)
+
+    def take(self, line: bytes) -> None:
+        """Add what a line says; a torn one was never promised to anyone."""
+        if row := _row(line):
+            self.exchanges.append(row)
+        elif mark := marks.row_of(line):
+            self.marks.append(mark)
+        elif recording := recording_of_line(line):
+            self.recordings.append(recording)
 
 
 class Spool:
@@ -31,35 +58,35 @@ class Spool:
 
     def append(self, recording_id: str, kept: Sequence[Kept]) -> None:
         """Keep exchanges and marks until the store takes them; raises `StoreError`, then nothing was kept."""
+        self._append(_pieces(recording_id, kept))
+
+    def begin(self, recording: Recording) -> None:
+        """Keep that a recording begins, likewise."""
+        self._append([f"\n{recording_line(recording)}".encode()])
+
+    def _append(self, pieces: Iterable[bytes]) -> None:
         try:
             make_folder(self.path.parent)
             with self._locked() as file:
-                _add(file, _gathered(_pieces(recording_id, kept)))
+                _add(file, _gathered(pieces))
         except OSError as error:
             raise StoreError(f"spool {self.path} can not be written: {error.strerror or error}") from error
 
     def rows(self) -> list[Row]:
         """What is spooled, each exchange as a row."""
-        return [row for rows, _ in self.batches() for row in rows]
+        return [row for some in self.batches() for row in some.exchanges]
 
-    def marks(self) -> list[MarkRow]:
-        """The marks that are spooled."""
-        return [row for _, marked in self.batches() for row in marked]
-
-    def batches(self) -> Iterator[tuple[list[Row], list[MarkRow]]]:
+    def batches(self) -> Iterator[Spooled]:
         """What is spooled, some megabytes of it at a time."""
-        rows, marked, size = list[Row](), list[MarkRow](), 0
+        some, size = Spooled(), 0
         for line in self._lines():
-            if row := _row(line):
-                rows.append(row)
-            elif mark := marks.row_of(line):
-                marked.append(mark)
+            some.take(line)
             size += len(line)
             if size > AT_ONCE:
-                yield rows, marked
-                rows, marked, size = [], [], 0
-        if rows or marked:
-            yield rows, marked
+                yield some
+                some, size = Spooled(), 0
+        if size:
+            yield some
 
     def _lines(self) -> Iterator[bytes]:
         try:
@@ -71,7 +98,7 @@ class Spool:
             raise StoreError(f"spool {self.path} can not be read: {error.strerror or error}") from error
 
     @contextmanager
-    def draining(self) -> Iterator[Iterator[tuple[list[Row], list[MarkRow]]]]:
+    def draining(self) -> Iterator[Iterator[Spooled]]:
         """What is spooled; it is thrown away when the block ends well. Nobody appends meanwhile."""
         if not self.path.exists():
             yield iter(())

@@ -57,6 +57,15 @@ class Store(Upkeep, Labelling, Querying):
                 raise StoreError(f"recording {recording.id} is already in {self.path}: give it another id")
         self._begun[recording.id] = recording
 
+    def begin_later(self, recording: Recording) -> None:
+        """Add a recording to a store that someone holds, as soon as it is free; until then it is spooled.
+
+        Raises `StoreError` where that can not be, either.
+        """
+        self._spool.begin(recording)
+        self._begun[recording.id] = recording
+        self._to_begin.add(recording.id)
+
     def append(self, recording_id: str, kept: Sequence[Kept], patience: float | None = None) -> None:
         """Keep exchanges and marks in one transaction; those that the recording already has are ignored."""
         with self.writing(patience) as writer:

@@ -27,9 +27,7 @@ _RECORDING, _ID = list(EXCHANGE_COLUMNS).index("recording"), list(EXCHANGE_COLUM
 
 
 # Not through the view: to expand all its columns doubles the time of a small batch.
-_KNOWN = " UNION ALL ".join(
-    f"SELECT recording, id FROM {table} WHERE list_contains(?::VARCHAR[], id)" for table in EXCHANGE_TABLES
-)
+_KNOWN = "SELECT recording, id FROM {} WHERE list_contains(?::VARCHAR[], id)"
 
 
 class Writer:
@@ -65,10 +63,13 @@ def insert_kept(connection: DuckDBPyConnection, rows: Sequence[Row], marked: Seq
         marks.add(connection, marked)
 
 
-def new_rows(connection: DuckDBPyConnection, rows: Sequence[Row]) -> list[Row]:
-    """Those rows, each once, whose (recording, id) is not in the store."""
+def new_rows(
+    connection: DuckDBPyConnection, rows: Sequence[Row], tables: Sequence[str] = EXCHANGE_TABLES
+) -> list[Row]:
+    """Those rows, each once, whose (recording, id) is in none of the tables."""
     ids = [row[_ID] for row in rows]
-    known = set(connection.execute(_KNOWN, [ids] * len(EXCHANGE_TABLES)).fetchall())
+    query = " UNION ALL ".join(map(_KNOWN.format, tables))
+    known = set(connection.execute(query, [ids] * len(tables)).fetchall())
     fresh = {(row[_RECORDING], row[_ID]): row for row in reversed(rows)}
     return [row for key, row in reversed(fresh.items()) if key not in known]
 
@@ -90,8 +91,10 @@ def has_recording(connection: DuckDBPyConnection, recording_id: str) -> bool:
 def fold(connection: DuckDBPyConnection, spool: Spool) -> None:
     """Take in what was spooled."""
     with spool.draining() as batches:
-        for rows, marked in batches:
-            insert_kept(connection, rows, marked)
+        for some in batches:
+            for recording in some.recordings:
+                insert_recording(connection, recording)
+            insert_kept(connection, some.exchanges, some.marks)
 
 
 def fold_left_open(connection: DuckDBPyConnection, path: Path) -> None:

@@ -1,11 +1,12 @@
 """The spool loses nothing that it took, whoever dies when."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from abs_replay.errors import StoreError
-from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Role
+from abs_replay.exchange import Body, Channel, Exchange, Mark, Recording, Request, Role
 from abs_replay.store import Spool, Store
 
 
@@ -71,3 +72,24 @@ def test_a_spool_that_can_not_be_written_is_said_in_one_line(tmp_path: Path) -> 
     with pytest.raises(StoreError, match=r"spool .*store.duckdb.spool can not be written: ") as caught:
         Spool(tmp_path / "file" / "store.duckdb").append("r", [made("e1")])
     assert "\n" not in str(caught.value)
+
+
+def test_a_recording_that_began_in_the_spool_is_there_for_readers_and_folded_in(store: Store) -> None:
+    spool, later = Spool(store.path), Recording("r2", "later", 5.0, tags={"a": "b"})
+    spool.begin(later)
+    spool.append("r2", [made("e9"), Mark(6.0, "next")])
+    for _ in range(2):
+        (summary,) = [each for each in store.recordings() if each.recording.id == "r2"]
+        assert summary.recording == replace(later, marks=(Mark(6.0, "next"),))
+        assert summary.exchanges == 1
+        store.append("r", [made("e1")])
+        assert not spool.path.exists()
+
+
+def test_a_large_spool_is_read_a_part_at_a_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("abs_replay.store.spool.AT_ONCE", 500)
+    spool = Spool(store.path)
+    for number in range(30):
+        spool.append("r", [made(f"e{number % 10}")])
+    assert max(len(some.exchanges) for some in spool.batches()) < 5
+    assert [each.id for each in store.exchanges("r")] == [f"e{number}" for number in range(10)]
