@@ -260,6 +260,26 @@ def abs_(
 GRADE = ("grade", "s.abs.yaml", "--traces", "t.trace.json")
 
 
+def test_an_installed_evaluators_fingerprint_names_its_packages_version(abs_: Abs) -> None:
+    rule = "{ type: words, most: 9 }"
+    Path("s.abs.yaml").write_text(
+        dedent(f"""
+        session: S
+        abs_version: "0.2"
+        behaviors:
+          - {{ actor: user, action: says }}
+          - actor: assistant
+            action: informs
+            evaluations: [{rule}, {{ type: contains, value: morning }}]
+        evaluations: [{{ type: all_of, evaluations: [{{ type: never, match: {{ action: fails }} }}] }}]
+        """)
+    )
+    _, out, _ = abs_(*GRADE, "--format", "json")
+    (run,) = json.loads(out)["runs"]
+    found = [*run["steps"][1]["evaluations"], *run["chain_evaluations"]]
+    assert [each["fingerprint"].split(".", 2)[2] for each in found] == ["words=1.0", "1", "1"]
+
+
 def write(step: str = "", chain: str = "") -> None:
     Path("s.abs.yaml").write_text(
         'session: S\nabs_version: "0.2"\nbehaviors:\n  - { actor: user, action: says, content: Hi }\n'

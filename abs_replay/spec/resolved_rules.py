@@ -66,7 +66,7 @@ def _fingerprint(fields: Mapping[str, Any], when: Condition | None, parts: tuple
     """
     deciding = DECIDING | {"type"} if parts else DECIDING
     own = {key: value for key, value in fields.items() if key != "evaluations"}
-    of_parts = [part.fingerprint.split(".") for part in parts]
+    of_parts = [part.fingerprint.split(".", 2) for part in parts]
     question: Json = [
         {key: value for key, value in own.items() if key not in deciding},
         [names[0] for names in of_parts],
@@ -76,7 +76,7 @@ def _fingerprint(fields: Mapping[str, Any], when: Condition | None, parts: tuple
         when.values if when else {},
         [names[1] for names in of_parts],
     ]
-    versions = {rule_types.EVALUATORS_VERSION, *(names[2] for names in of_parts)}
+    versions = {rule_types.version_of(fields["type"]), *(names[2] for names in of_parts)}
     return f"{_digest(question)}.{_digest(decision)}.{'+'.join(sorted(versions))}"
 
 

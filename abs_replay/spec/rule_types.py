@@ -61,6 +61,14 @@ class RuleTypes(Mapping[str, type[rules.AnyRule]]):
         return "any" in (level, self._level) or level == self._level
 
 
+def version_of(type_: str) -> str:
+    """The version of whatever decides a type: of all that are built in, or of the package that has it."""
+    if type_ in BUILT_IN:
+        return EVALUATORS_VERSION
+    versions = dict(each.split("=", 1) for each in plugins.versions(plugins.EVALUATORS, BUILT_IN))
+    return f"{type_}={versions.get(type_, '')}"
+
+
 def installed(name: str) -> Any:
     """Give what an installed package has under that name, or None; raises `UsageError` if it is no rule."""
     found: Any = plugins.load(plugins.EVALUATORS, name, BUILT_IN)
