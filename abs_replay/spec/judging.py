@@ -8,6 +8,9 @@ judge:
   api_key_header: api-key
   timeout: 60                    seconds, of one call
   price: {input: 0.8, output: 4} US dollars a million tokens
+  temperature: 0                 null is the model's own
+  max_tokens: 8192               of a reply, thoughts included
+  max_attempts: 4                replies that are asked for before a vote is given up
   votes: 3
   concurrency: 8
   max_cost: 5
@@ -36,8 +39,10 @@ OF_AN_ENGINE = (*TEXTS, "timeout", "price")
 OF_THE_PANEL = ("votes", "concurrency", "max_cost")
 PRICE = ("input", "output")
 # What an engine takes besides; one of an installed package takes what it likes.
+OF_A_MODEL = ("temperature", "max_tokens", "max_attempts")
 OWN: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(ENGINES, ()),
+    **dict.fromkeys(("builtin", "openai", "anthropic", "gemini"), OF_A_MODEL),
     "azure": ("deployment", "api_version", "project", "subscription", "resource_group"),
     "aws": ("region", "profile"),
     "google": ("project", "location"),
@@ -116,7 +121,7 @@ def problems(document: Document, judge: Json, adapters: Json) -> Iterator[Proble
 
 
 def _judge_problems(document: Document, judge: Mapping[str, Json], own: Collection[str]) -> Iterator[Problem]:
-    known = (*OF_AN_ENGINE, *OF_THE_PANEL)
+    known = (*OF_AN_ENGINE, *OF_THE_PANEL, *OF_A_MODEL)
     yield from _endpoint_problems(document, ("judge",), judge, known)
     if "adapter" in judge:
         yield from _name_problems(document, ("judge", "adapter"), judge["adapter"], own)
