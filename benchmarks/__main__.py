@@ -10,6 +10,7 @@ from benchmarks import (
     grading,
     growing,
     loading,
+    month,
     pacing,
     recording,
     replaying,
@@ -34,6 +35,7 @@ BENCHMARKS = {
     "assembling": assembling.run,
     "evaluating": evaluating.run,
     "aligning": aligning.run,
+    "month": month.run,
     "linear": grading.linear,
     "grading": grading.against_inspect,
 }
