@@ -15,7 +15,7 @@ configuration, else AZURE_OPENAI_ENDPOINT, AZURE_OPENAI_API_KEY or AZURE_OPENAI_
 AZURE_OPENAI_API_VERSION; the project AZURE_AI_PROJECT_ENDPOINT. Without a key azure-identity gives a token.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from abs_replay.exact_json import Json
@@ -187,7 +187,7 @@ class Chat(ChatCompletions):
     """The wire of our own prompt."""
 
     def __init__(self, access: Access, settings: EngineSettings, parameters: Parameters) -> None:
-        super().__init__(access.model, settings, parameters)
+        super().__init__(access.model, replace(settings, api_key=access.key), parameters)
         self.where, self._access, self._seconds = access.where, access, settings.timeout
 
     @property

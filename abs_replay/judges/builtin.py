@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from abs_replay.judges.engine import Engine
-from abs_replay.judges.settings import EngineSettings, Unconfigured
+from abs_replay.judges.settings import EngineSettings, Unconfigured, sendable_key
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "openai": ("OPENAI_API_KEY",),
@@ -54,4 +54,5 @@ def with_key(vendor: str, settings: EngineSettings) -> EngineSettings:
 
 def key_of(vendor: str, environment: Mapping[str, str]) -> str | None:
     """The key of a vendor in the environment; an empty one is none."""
-    return next((environment[name] for name in KEYS.get(vendor, ()) if environment.get(name)), None)
+    name = next((name for name in KEYS.get(vendor, ()) if environment.get(name, "").strip()), None)
+    return None if name is None else sendable_key(environment[name], name)

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 from abs_replay.errors import Problem
 from abs_replay.judgement import Answer, Judging, Question
+from abs_replay.judges.builtin import HOW
 
 if TYPE_CHECKING:
     from abs_replay.judges.panel import Panel
-    from abs_replay.judges.recorded import RecordedJudge
+from abs_replay.judges.recorded import RecordedJudge
 
 
 class Chain:
@@ -61,4 +62,7 @@ class Chain:
     ) -> Mapping[str, Answer]:
         found = dict(self._files.ask(questions)) if self._files else {}
         rest = [question for question in questions if question.digest not in found]
-        return {**found, **ask(self.opened(), rest)} if rest else found
+        asked = ask(self.opened(), rest) if rest else {}
+        # Who answers by hand has no judge on purpose: what the files leave out is just not answered.
+        by_hand = self._files is not None
+        return found | {key: one for key, one in asked.items() if not (by_hand and one.error == HOW)}

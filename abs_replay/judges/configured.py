@@ -6,6 +6,7 @@ and of `anthropic` and `gemini` where they are the default: the address of a gat
 variables.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -15,11 +16,12 @@ from abs_replay.errors import UsageError
 from abs_replay.judges.builtin import with_key
 from abs_replay.judges.engine import Engine
 from abs_replay.judges.routing import BUILT_IN, Choices, Routes
-from abs_replay.judges.settings import TIMEOUT, EngineSettings, Unconfigured
+from abs_replay.judges.settings import TIMEOUT, EngineSettings, Unconfigured, sendable_key
 from abs_replay.spec.judging import TYPES, Endpoint, Judging, is_known, unknown
 from abs_replay.spec.places import meant
 
 OURS = (BUILT_IN, "openai")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
 GENERAL = (*OURS, "anthropic", "gemini")
 
 
@@ -42,6 +44,8 @@ def routes(given: Given, judging: Judging, environment: Mapping[str, str]) -> Ro
     """
     if given.base_url is not None:
         _check_url(given.base_url, "--judge-base-url")
+    if given.api_key_header is not None and not _HEADER.fullmatch(given.api_key_header):
+        raise UsageError(f"--judge-api-key-header {given.api_key_header!r} is no name of a header")
     choices = choices_of(given.adapters, judging)
     default = choices.default or choices.default_of_file or BUILT_IN
 
@@ -84,7 +88,7 @@ def settings_of(
     found = EngineSettings(
         model=flags.model or own.model or file.model,
         base_url=flags.base_url or own.base_url or file.base_url,
-        api_key=flags.api_key or _secret(own, environment) or _secret(file, environment),
+        api_key=_flag(flags) or _secret(own, environment) or _secret(file, environment),
         api_key_header=flags.api_key_header or own.api_key_header or file.api_key_header,
         timeout=flags.timeout or own.timeout or file.timeout or TIMEOUT,
         price=own.price or file.price,
@@ -103,10 +107,14 @@ def _means(default: str, name: str) -> bool:
 def _secret(endpoint: Endpoint, environment: Mapping[str, str]) -> str | None:
     if endpoint.api_key_env is None:
         return None
-    found = environment.get(endpoint.api_key_env)
+    found = environment.get(endpoint.api_key_env, "").strip()
     if not found:
         raise Unconfigured(f"api_key_env names {endpoint.api_key_env}, and that variable is not set")
-    return found
+    return sendable_key(found, endpoint.api_key_env)
+
+
+def _flag(given: Given) -> str | None:
+    return sendable_key(given.api_key, "--judge-api-key (ABS_JUDGE_API_KEY)") if given.api_key else None
 
 
 def _check_url(url: str, said_by: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from abs_replay.exact_json import Json, loads
 from abs_replay.judges.calling import Arrived, Said, Turn
-from abs_replay.judges.model_engine import ModelEngine, Parameters, endpoint, parameters_of
+from abs_replay.judges.model_engine import ModelEngine, Parameters, endpoint, key_headers, parameters_of
 from abs_replay.judges.reply_form import NAME, SCHEMA
 from abs_replay.judges.settings import EngineSettings, Unconfigured
 
@@ -49,6 +49,7 @@ class ChatCompletions:
         self._client: AsyncOpenAI | None = None
         self._format = self._limit = 0  # how far down `_FORMATS` and `_LIMITS` the endpoint sent us
         self._warm = parameters.temperature is None
+        self._headers = key_headers(settings, "Authorization", "Bearer ")
         self.where = endpoint(settings.base_url or BASE_URL)
 
     def body(self, system: str, turns: Sequence[Turn]) -> dict[str, Json]:
@@ -67,17 +68,19 @@ class ChatCompletions:
         import openai
 
         given: Any = body  # the package wants its own types of what is JSON
-        without: Any = {"Authorization": openai.omit} if self._has_own_header else {}
+        # The package would send its own header of the key beside the one that is named.
+        headers: Any = {"Authorization": openai.omit, **self._headers}
         try:
             completions = self._opened().chat.completions.with_raw_response
-            response = await completions.create(**given, extra_headers=without)
+            response = await completions.create(**given, extra_headers=headers)
         except openai.APITimeoutError:
             raise TimeoutError from None
         except openai.APIConnectionError as error:
             raise ConnectionError(str(error.__cause__ or error)) from None
         except openai.APIStatusError as error:
-            return Arrived(error.status_code, error.response.headers, error.response.text)
-        return Arrived(200, response.headers, response.http_response.text)
+            words = self._settings.hide(error.response.text)
+            return Arrived(error.status_code, error.response.headers, words)
+        return Arrived(200, response.headers, self._settings.hide(response.http_response.text))
 
     def said(self, text: str) -> Said:
         value: Any = loads(text)
@@ -113,10 +116,6 @@ class ChatCompletions:
             return True
         return False
 
-    @property
-    def _has_own_header(self) -> bool:
-        return (self._settings.api_key_header or "Authorization").lower() != "authorization"
-
     async def close(self) -> None:
         if self._client is not None:
             await self._client.close()
@@ -126,14 +125,11 @@ class ChatCompletions:
         if self._client is None:
             import openai
 
-            key, header = self._settings.api_key, self._settings.api_key_header
-            headers = {header: key or ""} if header and self._has_own_header else {}
             self._client = openai.AsyncOpenAI(
-                api_key=key or "none",  # a local endpoint wants none, the package does
+                api_key="none",  # the package wants one, and the header of the real one is ours
                 base_url=self._settings.base_url or BASE_URL,
                 timeout=self._settings.timeout,
                 max_retries=0,
-                default_headers=headers,
             )
         return self._client
 

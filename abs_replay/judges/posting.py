@@ -1,10 +1,11 @@
 """Sends the bodies of those wires that need no vendor's package: JSON over httpx."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from abs_replay.exact_json import Json, dumps
 from abs_replay.judges.calling import Arrived
+from abs_replay.judges.settings import hidden
 
 if TYPE_CHECKING:
     import httpx
@@ -23,7 +24,8 @@ class Poster:
 
         if self._client is None:
             limits = httpx.Limits(max_connections=None)  # how many go at once is the panel's business
-            self._client = httpx.AsyncClient(timeout=self._timeout, limits=limits)
+            checked = self._url.startswith("https:")  # certificates take long to load, and http has none
+            self._client = httpx.AsyncClient(timeout=self._timeout, limits=limits, verify=checked)
         headers = {"content-type": "application/json", **self._headers, **headers}
         try:
             response = await self._client.post(self._url, content=dumps(body).encode(), headers=headers)
@@ -31,9 +33,16 @@ class Poster:
             raise TimeoutError from None
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise ConnectionError(str(error) or type(error).__name__) from None
-        return Arrived(response.status_code, response.headers, response.text)
+        return Arrived(response.status_code, response.headers, hidden(response.text, *_secrets(headers)))
 
     async def close(self) -> None:
         if self._client is not None:
             await self._client.aclose()
             self._client = None
+
+
+def _secrets(headers: Mapping[str, str]) -> Iterator[str]:
+    """What must not be told on, should the service repeat it."""
+    for name, value in headers.items():
+        if name.lower() not in ("content-type", "anthropic-version", "x-amz-date"):
+            yield value.removeprefix("Bearer ")

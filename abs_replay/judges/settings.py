@@ -7,6 +7,7 @@ from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json
 
 TIMEOUT = 60.0
+SHORTEST_SECRET = 6  # letters; what is shorter stands in every other word
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class EngineSettings:
 
     def hide(self, text: str) -> str:
         """The text without the key: a service may repeat it in an error."""
-        return text.replace(self.api_key, "<key>") if self.api_key else text
+        return hidden(text, self.api_key)
 
 
 class Unconfigured(UsageError):
@@ -37,5 +38,23 @@ class Unconfigured(UsageError):
 def own(settings: EngineSettings, option: str, *variables: str) -> str | None:
     """What an engine's own option says, else the first of the service's variables that is set."""
     said = settings.options.get(option)
-    found = [str(said)] if said is not None else [settings.environment.get(name, "") for name in variables]
-    return next((text.strip() for text in found if text.strip()), None)
+    if said is not None:
+        return str(said).strip() or None
+    name = next((name for name in variables if settings.environment.get(name, "").strip()), None)
+    return None if name is None else sendable_key(settings.environment[name], name)
+
+
+def hidden(text: str, *secrets: str | None) -> str:
+    """The text without these, as far as they are long enough to be secrets."""
+    for secret in secrets:
+        if secret and len(secret) >= SHORTEST_SECRET:
+            text = text.replace(secret, "<key>")
+    return text
+
+
+def sendable_key(key: str, named: str) -> str:
+    """A key without blanks around it; raises `Unconfigured` for one that no header can hold."""
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise Unconfigured(f"{named} is no key: it holds characters that can not be sent")
+    return key
