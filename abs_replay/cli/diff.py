@@ -18,7 +18,7 @@ from abs_replay.verdicts import Grading
 if TYPE_CHECKING:
     from abs_replay.comparison import Comparison
 
-FORMATS = ("table", "json", "markdown")
+FORMATS = ("table", "json", "markdown", "github")
 
 
 @click.command()
@@ -63,11 +63,13 @@ def command(
 
 
 def _written(compared: "Comparison", failed: Sequence[str], gated: bool, format_: str, paper: bool) -> str:
-    from abs_replay.reports import PAPER, Screen, flips, flips_json, flips_markdown
+    from abs_replay.reports import PAPER, Screen, flips, flips_github, flips_json, flips_markdown
     from abs_replay.reports.json_report import write
 
     if format_ == "markdown":
         return flips_markdown.render(compared, failed, gated)
+    if format_ == "github":
+        return flips_github.render(compared, failed)
     if format_ == "json":
         return write(flips_json.as_json(compared) | flips_json.gates(gated, failed))
     return flips.render(compared, (None if paper else Screen.of(sys.stdout)) or PAPER)
