@@ -9,7 +9,7 @@ from abs_replay.judges.builtin import HOW
 
 if TYPE_CHECKING:
     from abs_replay.judges.panel import Panel
-from abs_replay.judges.recorded import RecordedJudge
+    from abs_replay.judges.recorded import RecordedJudge
 
 
 class Chain:
