@@ -6,6 +6,9 @@ https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding: ids are hexade
 A trace is one `invoke_agent` span; below it each answer of the assistant is a `chat` span with the messages
 before it, and each answer of a tool an `execute_tool` span. Messages are JSON text, since not every backend
 takes structures.
+
+A span must have times. Where nobody saw when something was there, it has made-up ones, in order, and says so:
+its attribute `abs.times` is `assumed`.
 """
 
 import hashlib
@@ -59,7 +62,7 @@ def _spans(trace: Trace, content: Content) -> Iterator[dict[str, Any]]:
 
 
 def _of(trace: Trace, event: Event, part: str, root: str, providers: Mapping[str, str]) -> dict[str, Any]:
-    said = {"gen_ai.conversation.id": trace.id}
+    said = {"gen_ai.conversation.id": trace.id, "abs.times": None if event.timed else "assumed"}
     if isinstance(event, ToolAnswer):
         return _span(
             trace,

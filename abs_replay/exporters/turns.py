@@ -7,7 +7,7 @@ that the user saw none of it; thoughts they can tell.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from abs_replay import exact_json
@@ -25,7 +25,7 @@ type Message = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
     """One answer, or none where `parts` is empty; times are Unix seconds. `seen_in` are the exchanges that
-    show it."""
+    show it. It is `timed` where somebody saw when it was there; else its times are made up, in order."""
 
     before: tuple[Message, ...]
     parts: tuple[Part, ...]
@@ -35,11 +35,12 @@ class ModelTurn:
     usage: Usage | None = None
     error: str | None = None
     seen_in: tuple[str, ...] = ()
+    timed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a tool was asked and answered; times are Unix seconds."""
+    """What a tool was asked and answered; times are Unix seconds, `timed` as of a `ModelTurn`."""
 
     name: str
     arguments: Json
@@ -48,6 +49,7 @@ class ToolAnswer:
     began: float
     ended: float
     error: str | None = None
+    timed: bool = True
 
 
 type Event = ModelTurn | ToolAnswer
@@ -60,7 +62,8 @@ def events(trace: Trace, start: float) -> list[Event]:
         reader.step(step)
     reader.close()
     if reader.waiting:
-        reader.found.append(ModelTurn(tuple(reader.before), (), reader.asked, reader.now))
+        unanswered = ModelTurn(tuple(reader.before), (), reader.asked, reader.now)
+        reader.found.append(replace(unanswered, timed=trace.steps[-1].at_ms is not None))
     return reader.found
 
 
@@ -134,6 +137,7 @@ class _Reader:
             _added(steps),
             next((step.error for step in steps if step.error), None),
             tuple(seen_in),
+            any(step.at_ms is not None for step in steps),
         )
         self.found.append(turn)
 
@@ -153,7 +157,9 @@ class _Reader:
         arguments = call.arguments if call else {}
         name = step.target or (call.target if call else None) or "unknown"
         call_id = step.call_id or (call.call_id if call else None)
-        self.found.append(ToolAnswer(name, arguments, step.content, call_id, began, self.now, step.error))
+        timed = step.at_ms is not None
+        answer = ToolAnswer(name, arguments, step.content, call_id, began, self.now, step.error, timed)
+        self.found.append(answer)
         self._heard(step)
 
     def _called(self, step: Step) -> tuple[Step | None, float]:

@@ -27,6 +27,7 @@ from abs_replay.importers.telling import moment, tagged
 from abs_replay.trace import Trace
 
 _TAG: Final = "abs.tag."  # so our own exports write tags
+_TIMES: Final = "abs.times"  # and of a span whose times nobody saw that they are `assumed`
 _NAMES: Final = {
     "gen_ai.conversation.id": "conversation",
     "gen_ai.agent.name": "agent",
@@ -72,7 +73,8 @@ def read(source: Source) -> Imported:
     records = list(_records(source))
     reported = spans(records)
     about = _About(records)
-    found = [about.named(trace, shown) for trace, shown in reported_work.told(reported, "otel")]
+    untimed = {record.span_id for record in records if record.attributes.get(_TIMES) == "assumed"}
+    found = [about.named(*each) for each in reported_work.told(reported, "otel", untimed)]
     if not found:
         raise source.wrong("its spans report no call of a model and none of a tool, with messages")
     untold = len({record.span_id for record in records} - {span.span_id for span in reported})

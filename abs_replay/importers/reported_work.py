@@ -4,7 +4,7 @@ Each model's call repeats the history before it, as on the wire; so assembly mak
 work as it gets them from OpenTelemetry's spans. No exchange shows them: the steps have no sources.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from abs_replay.exchange import Channel, Exchange, Request, Role
 from abs_replay.importers.imported import Imported
 from abs_replay.importers.source import Source
 from abs_replay.importers.telling import tagged
-from abs_replay.trace import Trace
+from abs_replay.trace import Step, Trace
 
 UNTOLD: Final = "work that is neither a model's call nor a tool's is not told"
 UNDATED: Final = "work without a time is left out"
@@ -29,12 +29,20 @@ def traces(spans: Iterable[Span], reporter: str) -> tuple[Trace, ...]:
     return tuple(trace for trace, _ in told(spans, reporter))
 
 
-def told(spans: Iterable[Span], reporter: str) -> Iterator[tuple[Trace, list[str]]]:
-    """Give each trace with the ids of what shows it."""
+def told(
+    spans: Iterable[Span], reporter: str, untimed: Collection[str] = ()
+) -> Iterator[tuple[Trace, list[str]]]:
+    """Give each trace with the ids of what shows it; of what is `untimed`, the times were made up."""
     account = explain_decoded((_exchange(span, reporter), Decoded(reporter, spans=(span,))) for span in spans)
     for trace in account.traces:
         shown = [source.exchange for step in trace.steps for source in step.sources]
-        yield replace(trace, steps=tuple(replace(step, sources=()) for step in trace.steps)), shown
+        yield replace(trace, steps=tuple(_unsourced(step, untimed) for step in trace.steps)), shown
+
+
+def _unsourced(step: Step, untimed: Collection[str]) -> Step:
+    if step.sources and all(source.exchange in untimed for source in step.sources):
+        return replace(step, sources=(), at_ms=None, duration_ms=None)
+    return replace(step, sources=())
 
 
 def _exchange(span: Span, reporter: str) -> Exchange:

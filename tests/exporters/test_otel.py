@@ -141,6 +141,22 @@ def test_times_session_and_tags_come_back() -> None:
     )
 
 
+def test_times_that_nobody_saw_are_said_to_be_assumed_and_are_none_when_they_come_back() -> None:
+    said, call = Step(1, "user", "says", content="hi"), Step(2, "assistant", "calls", "look", call_id="c")
+    got = Step(3, "tool", "responds", "look", {"b": 2}, call_id="c")
+    answer = Step(4, "assistant", "responds", content="yes")
+    untimed = Trace("t", (said, replace(call, arguments={}), got, answer))
+    _, *spans = spans_of(untimed)
+    assert [attributes(span).get("abs.times") for span in spans] == ["assumed"] * 3
+    (found,) = back(untimed)
+    assert [(step.at_ms, step.duration_ms) for step in found.steps] == [(None, None)] * 4
+
+    timed = replace(untimed, steps=tuple(replace(step, at_ms=float(step.seq)) for step in untimed.steps))
+    assert not any("abs.times" in attributes(span) for span in spans_of(timed))
+    (found,) = back(timed)
+    assert None not in [step.at_ms for step in found.steps]
+
+
 def test_a_failure_is_a_span_with_an_error() -> None:
     (found,) = back(stored("langsmith/langchain.jsonl", 2))
     assert [(step.actor, step.action, step.error) for step in found.steps] == [
