@@ -30,6 +30,7 @@ COMMANDS = {
     "grade": ("abs_replay.cli.grade", "Judge stored traces by sessions; nothing is run."),
     "gradings": ("abs_replay.cli.gradings", "List gradings: when, who, with what, and what they took."),
     "diff": ("abs_replay.cli.diff", "List what flipped between two gradings."),
+    "check-evidence": ("abs_replay.cli.check_evidence", "Say which evaluations stored traces can decide."),
     "label": ("abs_replay.cli.label", "Say yourself what a judge said, in the terminal or as CSV."),
     "calibrate": ("abs_replay.cli.calibrate", "Say how far judges agree with the people who labelled."),
     "sql": ("abs_replay.cli.sql", "Ask the store in SQL, over documented views."),

@@ -1,10 +1,11 @@
 """The traces that `abs grade` judges: of files, or those of the store that its flags choose."""
 
+import os
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
-from abs_replay.cli.grade_options import Options, store_of
 from abs_replay.cli.since import since
 from abs_replay.cli.where import fitting
 from abs_replay.errors import UsageError
@@ -12,35 +13,61 @@ from abs_replay.errors import UsageError
 if TYPE_CHECKING:
     from abs_replay.grading import Selection
     from abs_replay.spec.loader import Documents
+    from abs_replay.store import Store
     from abs_replay.trace import Trace
 
 
-def selected(options: Options, documents: "Documents") -> "Selection":
+class Choice(Protocol):
+    """What a command line says of the traces that it is about."""
+
+    @property
+    def traces(self) -> tuple[Path, ...]: ...
+    @property
+    def store(self) -> Path | None: ...
+    @property
+    def recording(self) -> str | None: ...
+    @property
+    def trace(self) -> str | None: ...
+    @property
+    def session_for(self) -> str | None: ...
+    @property
+    def since(self) -> str | None: ...
+    @property
+    def where(self) -> str | None: ...
+
+
+def selected(options: Choice, documents: "Documents") -> "Selection":
     """Which session judges which of the traces that were asked for: those of files, or of the store."""
     from abs_replay.grading import select_given, select_stored
 
     select = select_given if options.traces else select_stored
     traces = _read_files(options) if options.traces else _read_store(options)
-    store = None if options.traces or options.where is None else store_of(options)
+    store = None if options.traces or options.where is None else _store(options)
     traces = fitting(_chosen(traces, options.trace), options.where, store)
     return select(traces, documents.sessions, options.session_for)
 
 
-def _read_files(options: Options) -> Sequence["Trace"]:
+def _read_files(options: Choice) -> Sequence["Trace"]:
     from abs_replay.importers import trace_file
 
     return [trace for path in options.traces for trace in trace_file.read(path)]
 
 
-def _read_store(options: Options) -> Sequence["Trace"]:
+def _read_store(options: Choice) -> Sequence["Trace"]:
     from abs_replay.cli.conversations import conversation_key
     from abs_replay.derivation import traces_of
 
-    traces = traces_of(store_of(options), options.recording, by=conversation_key())
+    traces = traces_of(_store(options), options.recording, by=conversation_key())
     if options.since is None:
         return traces
     begin = since(options.since, datetime.now().astimezone())
     return [trace for trace in traces if trace.started_at is not None and trace.started_at >= begin]
+
+
+def _store(options: Choice) -> "Store":
+    from abs_replay.store import Store, default_path
+
+    return Store(default_path(options.store, os.environ))
 
 
 def _chosen(traces: Sequence["Trace"], ref: str | None) -> Sequence["Trace"]:
