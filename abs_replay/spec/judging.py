@@ -41,11 +41,11 @@ PRICE = ("input", "output")
 # What an engine takes besides; one of an installed package takes what it likes.
 OF_A_MODEL = ("temperature", "max_tokens", "max_attempts")
 OWN: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(ENGINES, ()),
     **dict.fromkeys(("builtin", "openai", "anthropic", "gemini"), OF_A_MODEL),
-    "azure": ("deployment", "api_version", "project", "subscription", "resource_group"),
-    "aws": ("region", "profile"),
+    "azure": ("deployment", "api_version", "project", *OF_A_MODEL),
+    "aws": ("region", "profile", *OF_A_MODEL),
     "google": ("project", "location"),
+    "aievaluator": (),
 }
 _SECRETS = ("api_key", "key", "token", "secret", "password")
 
@@ -121,7 +121,10 @@ def problems(document: Document, judge: Json, adapters: Json) -> Iterator[Proble
 
 
 def _judge_problems(document: Document, judge: Mapping[str, Json], own: Collection[str]) -> Iterator[Problem]:
-    known = (*OF_AN_ENGINE, *OF_THE_PANEL, *OF_A_MODEL)
+    of = judge.get("adapter", "builtin")
+    of = of if isinstance(of, str) else "builtin"
+    # Those beside the name of an adapter that is not built in are its own business.
+    known = (*OF_AN_ENGINE, *OF_THE_PANEL, *OWN[of]) if of in OWN else None
     yield from _endpoint_problems(document, ("judge",), judge, known)
     if "adapter" in judge:
         yield from _name_problems(document, ("judge", "adapter"), judge["adapter"], own)

@@ -6,6 +6,7 @@ from typing import get_args
 import pytest
 
 from abs_replay.errors import SpecError
+from abs_replay.exact_json import Number
 from abs_replay.judges import ENGINES
 from abs_replay.spec import judging, rules
 from abs_replay.spec.configuration import Configuration, load
@@ -75,6 +76,8 @@ adapters:
         ("judge: {timeout: soon}", "judge.timeout: must be a number of seconds above 0"),
         ("judge: {price: {input: 1}}", "judge.price: must be a mapping of input and output"),
         ("judge: {price: {input: 1, output: -1}}", "judge.price: must be a mapping"),
+        ("judge: {region: eu}", "judge.region: unknown key `region`: "),
+        ("judge: {adapter: google, temperature: 0}", "judge.temperature: unknown key `temperature`"),
         ("judge: {api_key: sk-1}", "judge.api_key: a secret does not stand in a file"),
         ("adapters: [azure]", "adapters: must be a mapping: TYPE: NAME, or NAME: {its settings}"),
         ("adapters: {llm_juge: azure}", "adapters.llm_juge: no type that a judge decides is called"),
@@ -107,3 +110,10 @@ def test_every_name_is_that_of_an_engine_and_every_type_one_that_a_judge_decides
     assert tuple(ENGINES) == judging.ENGINES
     judged = get_args(rules.Judged.model_fields["type"].annotation)
     assert set(judging.TYPES) == {*judged, "custom"}
+
+
+def test_the_judge_takes_what_its_adapter_takes(tmp_path: Path) -> None:
+    found = read(tmp_path, "judge: {adapter: aws, region: eu, temperature: 0.5}\n").judging
+    assert found.default == Endpoint("aws", options={"region": "eu", "temperature": Number("0.5")})
+    assert read(tmp_path, "judge: {max_tokens: 100}\n").judging.default.options == {"max_tokens": 100}
+    assert read(tmp_path, "judge: {adapter: s, x: 1}\nadapters: {s: {adapter: aws}}\n").judging.votes is None
