@@ -284,6 +284,44 @@ async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hea
     back.close()
 
 
+async def passing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+    """The same proxy, for whatever goes through it."""
+    assert head.startswith(b"CONNECT elsewhere.invalid:")
+    assert b"proxy-authorization: Basic dTpw" in head.replace(b"Proxy-A", b"proxy-a")
+    port = int(head.split()[1].rpartition(b":")[2])
+    there, back = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+
+    async def pass_on(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        while data := await source.read(65536):
+            target.write(data)
+
+    ways = [asyncio.create_task(pass_on(*way)) for way in ((reader, back), (there, writer))]
+    await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    for way in ways:
+        way.cancel()
+    back.close()
+
+
+def test_the_users_own_proxy_is_asked_for_ignored_hosts_too(
+    certificate: Path, trusted: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def case() -> None:
+        async with upstream(echo, serving(certificate)) as url, upstream(passing) as further:
+            monkeypatch.setenv("https_proxy", further.replace("//", "//u:p@"))
+            theirs = ssl.create_default_context(cafile=str(certificate))
+            theirs.check_hostname = False
+            async with (
+                forwarding(trusted, Routes(ignored=("elsewhere.invalid",))) as proxy,
+                httpx.AsyncClient(proxy=proxy.base, verify=theirs, trust_env=False) as http,
+            ):
+                answer = await http.get(f"https://elsewhere.invalid:{port_of(url)}/x")
+                assert answer.text.startswith("GET /x HTTP/1.1\r\n")
+            assert proxy.made == []
+
+    asyncio.run(case())
+
+
 def test_the_users_own_proxy_is_asked_for_what_it_is_there_for(
     trusted: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:

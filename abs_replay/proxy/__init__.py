@@ -105,7 +105,8 @@ def _engine(
     places: Mapping[tuple[str, int], Upstream],
     own: frozenset[int],
 ) -> Engine[Tap]:
-    forward = Forward(forwarding.routes if forwarding else Routes(), places)
+    routes = forwarding.routes if forwarding else Routes()
+    forward = Forward(routes, places)
     by_port = {port: upstream.channel for (_, port), upstream in places.items()}
 
     def channel_of(flow: http.HTTPFlow) -> Channel:
@@ -115,7 +116,7 @@ def _engine(
 
     tap = Tap(keep, channel_of, max_body, own_host=forward.names_us)
     certificates = forwarding.authority.certificates() if forwarding else None
-    onward = Onward(os.environ, own)
+    onward = Onward(os.environ, own, routes.is_ignored)
     addons = (ControlAddon(control, forward.is_ours), forward, onward)
     return Engine(tap, addons, roots(os.environ), certificates)
 

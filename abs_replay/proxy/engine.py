@@ -89,8 +89,9 @@ class Engine[T: Last]:
         install()  # not where the tap is an addon in somebody's own mitmproxy: others may edit messages there
         self._server = proxyserver.Proxyserver()  # type: ignore[no-untyped-call]
         self._master = Master(options.Options(mode=[]))
-        others = next_layer.NextLayer(), disable_h2c.DisableH2C(), Tls(certificates)
-        self._master.addons.add(self._server, *others, *addons, tap)  # type: ignore[no-untyped-call]
+        others = disable_h2c.DisableH2C(), Tls(certificates)
+        layers = next_layer.NextLayer()  # which leaves alone what another addon has decided
+        self._master.addons.add(self._server, *others, *addons, layers, tap)  # type: ignore[no-untyped-call]
         file, folder = roots
         self._master.options.update(  # type: ignore[no-untyped-call]
             **OPTIONS, ssl_verify_upstream_trusted_ca=file, ssl_verify_upstream_trusted_confdir=folder
