@@ -28,6 +28,7 @@ from abs_replay.assembly.spans import reported
 from abs_replay.assembly.tickets import answered
 from abs_replay.assembly.tool_use import carry_out
 from abs_replay.decoders import Decoded, decode, forget
+from abs_replay.decoders.twice import with_twice
 from abs_replay.exchange import Exchange, Recording
 from abs_replay.trace import Branch, Step, Trace
 
@@ -64,7 +65,8 @@ def explain(
     exchanges: Iterable[Exchange], recording: Recording | None = None, by: ConversationKey | None = None
 ) -> Account:
     """Give the same traces, with what shows each step, and what became of every exchange."""
-    return explain_decoded(_decoded(exchanges), recording, by)
+    decoded = ((exchange, with_twice(one, exchange)) for exchange, one in _decoded(exchanges))
+    return explain_decoded(decoded, recording, by)
 
 
 def explain_decoded(

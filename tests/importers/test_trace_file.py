@@ -1,5 +1,6 @@
 """Trace files: what is read, what is refused and how, and that writing loses nothing."""
 
+import dataclasses
 import json
 import os
 import re
@@ -16,6 +17,8 @@ from abs_replay.errors import UsageError
 from abs_replay.exact_json import Number
 from abs_replay.importers import importer, open_source, recognise, trace_file
 from abs_replay.trace import Branch, Source, Step, Trace, Usage, Visibility
+
+REPOSITORY = Path(__file__).parents[2]
 
 scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 exact = st.decimals(allow_nan=False, allow_infinity=False, places=3).map(lambda d: Number(str(d)))
@@ -294,3 +297,24 @@ def test_keys_and_verbs_of_others_are_left_alone() -> None:
     for verb in ("clicks", "restores", "retries", "enters"):
         (step,) = trace_file.from_json({"steps": [{**CALL, **others, "action": verb}], "origin": "x"}).steps
         assert step.action == verb
+
+
+def test_the_page_on_traces_names_every_key_that_is_written() -> None:
+    page = (REPOSITORY / "docs" / "traces.md").read_text(encoding="utf-8")
+    step = Step(
+        1,
+        "assistant",
+        "calls",
+        *("look", "words", {}, "c", 1.0, 1.0, Visibility.INTERNAL, "p", (Source("e", "at"),)),
+        model="m",
+        usage=Usage(3, 2, 2, 1),
+        error="e",
+        retries=1,
+        segment="separate",
+    )
+    whole = Trace("t", (step,), "s", "r", 1.0, {"a": 1}, {"a": 1}, {"a": "b"}, "1", Branch("b", 1))
+    written: Any = trace_file.as_json(whole)
+    (told,) = written["steps"]
+    assert len(told) == len(dataclasses.fields(Step))
+    named = [*written, *told, *told["usage"], *told["sources"][0], *written["branch_of"]]
+    assert [key for key in named if f"`{key}`" not in page and f'"{key}"' not in page] == []
