@@ -192,7 +192,9 @@ def _words(behavior: Behavior) -> str:
 def _of_match(step: BehaviorResult, run: Run, refused: Refused) -> Found | None:
     if step.status is not StepStatus.ERROR:
         return None
-    return _unanswered(run, step.at, refused) or (Kind.ERROR, step.near or "it could not be decided")
+    if run.questions:  # which may decide it
+        return _unanswered(run, step.at, refused)
+    return Kind.ERROR, step.near or "it could not be decided which step matches"
 
 
 def _of_verdict(
