@@ -6,6 +6,7 @@ from abs_replay.channels import (
     base_path,
     distinct,
     environment,
+    is_loopback,
     local_url,
     parse_upstream,
     replay_environment,
@@ -95,6 +96,14 @@ def test_the_only_channel_of_a_role_is_also_found_by_the_role() -> None:
 def test_loopback_is_kept_from_a_proxy_only_where_there_is_one() -> None:
     assert without_proxy({}) == {}
     assert without_proxy({"HTTP_PROXY": "http://p", "NO_PROXY": "x"})["NO_PROXY"] == "x,127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("host", "is_here"),
+    [("127.0.0.2", True), ("::1", True), ("localhost", True), ("10.0.0.1", False), ("example.org", False)],
+)
+def test_this_machine_is_known_by_address_and_by_name(host: str, is_here: bool) -> None:
+    assert is_loopback(host) is is_here
 
 
 @pytest.mark.parametrize(

@@ -386,6 +386,14 @@ def test_what_has_the_same_shape_holds_what_is_constant_in_it(one: list[str], ot
         assert holds(forms[0], constant(shapes[1]))
 
 
+def test_a_request_lacks_what_another_shape_has_between() -> None:
+    form = canonical(request(chat("say yes and no")), LLM)
+    head, tail = f"{form.method} {form.target}\n", form.body[-2:]
+    assert holds(form, (head, "yes", "no", tail))
+    assert not holds(form, (head, "no", "yes", tail))
+    assert not holds(form, ("GET", tail))
+
+
 def test_a_miss_among_many_that_are_much_alike_is_found_quickly() -> None:
     asked_then = [request(chat(f"question {n} of {U1} " + "x" * 4000)) for n in range(1000)]
     exchanges = [Exchange(str(n), LLM, 0.0, one, None) for n, one in enumerate(asked_then)]

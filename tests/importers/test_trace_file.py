@@ -257,6 +257,12 @@ def test_what_is_absent_is_left_out_and_what_is_there_is_written() -> None:
     assert trace_file.from_json(written) == trace
 
 
+def test_null_is_absent() -> None:
+    step = dict.fromkeys(("target", "call_id", "at_ms", "visibility", "sources", "usage", "retries", "error"))
+    told = {"steps": [{"seq": 1, "actor": "user", "action": "says", **step}], "tags": None, "branch_of": None}
+    assert trace_file.from_json(told) == Trace("trace", (Step(1, "user", "says"),))
+
+
 CALL: dict[str, Any] = {"seq": 1, "actor": "assistant", "action": "calls", "target": "Orders"}
 
 

@@ -46,6 +46,10 @@ def chat(system: str = "Be kind.", user: str = "Where is it?", **more: Any) -> d
     return {"model": "m", "messages": messages, **more}
 
 
+def told_by_both(text: str) -> list[dict[str, str]]:
+    return [{"role": role, "content": text} for role in ("system", "developer")]
+
+
 SUGGESTED = [
     (
         post(chat(metadata={"user_id": "ann"})),
@@ -77,6 +81,16 @@ SUGGESTED = [
             {"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": "t", "_meta": {"a/b": 2}}}
         ),
         "- json: $.params._meta['a/b']",
+    ),
+    (
+        post(chat("You are in run a-1/b now.")),
+        post(chat("You are in run c_2 now.")),
+        "- json: $.messages[*].content\n  pattern: run \\S+",
+    ),
+    (
+        post({"model": "m", "messages": told_by_both("Run 1")}),
+        post({"model": "m", "messages": told_by_both("Run 2")}),
+        "- json: $.messages[*].content\n  pattern: Run \\d+",
     ),
 ]
 
@@ -121,6 +135,12 @@ ORDER = {
         (post({}, "/orders/1"), post({}, "/orders/2")),
         (post({}, "/orders?id=1"), post({}, "/orders?id=2")),
         (post({}, "/orders"), Request("GET", "/orders", (), Body(b"{}"))),
+        (post({}, "/orders?sort=up"), post({}, "/orders?sort=down")),
+        (post(chat(reply=None)), post(chat(reply="x"))),
+        (
+            post(chat(metadata=dict.fromkeys("abcdefghijklm", 1))),
+            post(chat(metadata=dict.fromkeys("abcdefghijklm", 2))),
+        ),
     ],
 )
 def test_what_is_meant_is_never_suggested_to_be_ignored(recorded: Request, asked: Request) -> None:
@@ -154,6 +174,10 @@ def test_every_suggested_rule_makes_the_nearest_match(metadata: dict[str, Any], 
 @given(st.lists(st.integers(0, 99) | st.just(Wild.EVERY) | st.text("ab c.[]'*", min_size=1), min_size=1))
 def test_a_path_is_written_as_it_is_read(path: list[Any]) -> None:
     assert parsed(path_text(tuple(path))) == tuple(path)
+
+
+def test_a_path_that_looks_anywhere_is_written_so() -> None:
+    assert path_text(parsed("$..usage[0]")) == "$..usage[0]"
 
 
 SECRET = "sk-proj-" + "Ab3dE6gH" * 6

@@ -91,3 +91,15 @@ def test_a_key_beside_the_one_that_it_is_like_is_no_second_one(tmp_path: Path) -
 def test_two_slips_of_one_key_are_both_told(tmp_path: Path) -> None:
     found = told(tmp_path, f"{HEAD}behaviours:\n{USER}behavors:\n{USER}")
     assert found == [unknown(3, "behaviours", "behaviors"), unknown(5, "behavors", "behaviors")]
+
+
+def test_what_a_rule_lacks_is_not_told_beside_what_is_a_little_like_it(tmp_path: Path) -> None:
+    step = "  - { actor: assistant, action: informs, evaluations: [{ type: regex, patt: x }] }\n"
+    assert told(tmp_path, f"{HEAD}behaviors:\n{step}") == [
+        unknown(4, "behaviors[0].evaluations[0].patt", "pattern")
+    ]
+
+
+def test_fragments_that_are_no_mapping_are_told_once(tmp_path: Path) -> None:
+    found = told(tmp_path, f"{HEAD}fragments: [1]\nbehaviors:\n{USER}")
+    assert found == ["3: fragments: must be a mapping"]
