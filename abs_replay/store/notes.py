@@ -7,7 +7,7 @@ What is said of a trace or an exchange lies beside it, so that traces can be der
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,10 +42,18 @@ def annotate(connection: DuckDBPyConnection, found: Found, name: str | None, cha
         key = [found.kind, found.recording, found.id]
         note = notes(connection, found.kind, found.recording).get((found.recording, found.id), Note())
         note = note.changed(change)
-        connection.execute("DELETE FROM notes WHERE kind = ? AND recording = ? AND id = ?", key)
-        if note.tags or note.text:
-            values = [*key, json.dumps(note.tags), note.text]
-            connection.execute("INSERT INTO notes VALUES (?, ?, ?, ?, ?)", values)
+        _keep(connection, key, note)
+
+
+_FORGET = "DELETE FROM notes WHERE kind = ? AND recording = ? AND id = ?"
+
+
+def _keep(connection: DuckDBPyConnection, key: list[str | None], note: Note) -> None:
+    """Keep a note in place of the one that a thing (kind, recording, id) has."""
+    connection.execute(_FORGET, key)
+    if note.tags or note.text:
+        values = [*key, json.dumps(note.tags), note.text]
+        connection.execute("INSERT INTO notes VALUES (?, ?, ?, ?, ?)", values)
 
 
 def notes(
@@ -57,6 +65,39 @@ def notes(
     )
     rows = connection.execute(query, [kind, recording_id, recording_id]).fetchall()
     return {(recording, id_): Note(json.loads(tags), text) for recording, id_, tags, text in rows}
+
+
+def follow(connection: DuckDBPyConnection, recording_id: str, traces: Sequence[Trace]) -> None:
+    """Let what was added to a trace go on with the one that it has become, before that takes its place.
+
+    A trace is called by its exchanges, so one that has grown has another id: it is the one that shows most
+    of the same exchanges.
+    """
+    there = {trace.id for trace in traces}
+    gone = [id_ for _, id_ in notes(connection, "trace", recording_id) if id_ not in there]
+    shown = {
+        trace.id: {source.exchange for step in trace.steps for source in step.sources} for trace in traces
+    }
+    for id_, exchanges in _shown(connection, recording_id, gone).items():
+        grown = max(shown, key=lambda new: len(shown[new] & exchanges), default=None)
+        if grown is not None and shown[grown] & exchanges:
+            _move(connection, recording_id, id_, grown)
+
+
+def _shown(connection: DuckDBPyConnection, recording_id: str, ids: Sequence[str]) -> Mapping[str, set[str]]:
+    """The exchanges that show each of these traces, as they are kept now."""
+    query = "SELECT trace, sources FROM steps WHERE recording = ? AND list_contains(?::VARCHAR[], trace)"
+    found: dict[str, set[str]] = {}
+    for trace, sources in connection.execute(query, [recording_id, list(ids)]).fetchall() if ids else ():
+        found.setdefault(trace, set()).update(exchange for exchange, _ in json.loads(sources))
+    return found
+
+
+def _move(connection: DuckDBPyConnection, recording_id: str, old: str, new: str) -> None:
+    kept = notes(connection, "trace", recording_id)
+    moved, there = kept[recording_id, old], kept.get((recording_id, new), Note())
+    connection.execute(_FORGET, ["trace", recording_id, old])
+    _keep(connection, ["trace", recording_id, new], moved.changed(there))
 
 
 def annotated(trace: Trace, note: Note | None) -> Trace:

@@ -32,6 +32,7 @@ def save(
     """Keep a recording's traces in place of those that it had, and what is in none, if that is known."""
     out = None if left_out is None else json_text([[e.exchange, e.protocol, e.why] for e in left_out])
     with transaction(connection):
+        notes.follow(connection, recording_id, traces)
         for table in ("derivations", "traces", "steps"):
             connection.execute(f"DELETE FROM {table} WHERE recording = ?", [recording_id])
         insert(connection, "derivations", [(recording_id, digest, version, out)])

@@ -9,7 +9,7 @@ import pytest
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Body, Channel, Exchange, Mark, Recording, Request, Role
 from abs_replay.store import Found, Merged, Note, Spool, Store
-from abs_replay.trace import Trace
+from abs_replay.trace import Source, Step, Trace
 from abs_replay.verdicts import Grading, Report, Result, Run
 
 LLM = Channel(Role.LLM, "m")
@@ -80,6 +80,27 @@ def test_what_is_added_to_a_trace_outlives_deriving_it_again(store: Store) -> No
     assert (trace.name, dict(trace.tags)) == ("refund", {"seen": "yes", "name": "refund"})
     assert store.notes("trace", "r1")["r1", "t1"].text == "odd answer"
     assert store.notes("trace", "r2") == {}
+
+
+def told(id_: str, *exchanges: str) -> Trace:
+    steps = [Step(n, "user", "says", sources=(Source(each),)) for n, each in enumerate(exchanges, 1)]
+    return Trace(id_, tuple(steps), recording="r1")
+
+
+def test_what_is_added_to_a_conversation_goes_on_with_it_when_it_grows(store: Store) -> None:
+    store.save_traces("r1", [told("t1", "a", "b"), told("t9", "x")], "one", "decoders")
+    store.annotate(TRACE, "refund", Note({"seen": "yes"}, "odd answer"))
+    store.annotate(Found("trace", "t9", "r1"), None, Note({}, "gone"))
+
+    store.save_traces("r1", [told("t2", "x2", "b"), told("t3", "a", "b", "c")], "two", "decoders")
+    assert store.notes("trace", "r1") == {
+        ("r1", "t3"): Note({"seen": "yes", "name": "refund"}, "odd answer"),
+        ("r1", "t9"): Note({}, "gone"),
+    }
+    store.annotate(Found("trace", "t2", "r1"), None, Note({"seen": "no"}))
+    store.save_traces("r1", [told("t4", "a", "b", "c", "x2")], "three", "decoders")
+    assert store.notes("trace", "r1")["r1", "t4"].text == "odd answer"
+    assert dict(store.trace("t4").tags)["name"] == "refund"
 
 
 def test_a_removed_recording_leaves_nothing_but_the_gradings_of_its_traces(store: Store) -> None:
