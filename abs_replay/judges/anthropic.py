@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from abs_replay.exact_json import Json, dumps, loads
 from abs_replay.judges.calling import Arrived, Said, Turn
-from abs_replay.judges.model_engine import ModelEngine, Parameters, endpoint, parameters_of
+from abs_replay.judges.model_engine import ModelEngine, Parameters, endpoint, key_headers, parameters_of
 from abs_replay.judges.posting import Poster
 from abs_replay.judges.reply_form import NAME, SCHEMA
 from abs_replay.judges.settings import EngineSettings, Unconfigured
@@ -51,11 +51,9 @@ class Messages:
         self._form = 0
         self._warm = parameters.temperature is None
         self.where = endpoint(settings.base_url or BASE_URL)
-        headers = {
-            "anthropic-version": VERSION,
-            settings.api_key_header or "x-api-key": settings.api_key or "",
-        }
-        self._poster = Poster(f"{self.where}/v1/messages", headers, settings.timeout)
+        headers = {"anthropic-version": VERSION, **key_headers(settings, "x-api-key")}
+        url = f"{self.where.removesuffix('/v1')}/v1/messages"  # some say the address with, some without
+        self._poster = Poster(url, headers, settings.timeout)
 
     def body(self, system: str, turns: Sequence[Turn]) -> dict[str, Json]:
         body: dict[str, Json] = {

@@ -248,7 +248,7 @@ def _advice(status: int, text: str) -> str | None:
         return "is the key right (--judge-api-key, or the vendor's variable)?"
     if status == 403:
         return "the key may not use this model or endpoint"
-    if status in (404, 405, 410):
+    if status in (301, 302, 303, 307, 308, 404, 405, 410):
         return "is the model's name right (--judge-model), and the address (--judge-base-url)?"
     if status == 402 or "insufficient_quota" in text or "credit balance is too low" in text:
         return "the account has no credit left"

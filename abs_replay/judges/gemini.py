@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from abs_replay.exact_json import Json, loads
 from abs_replay.judges.calling import Arrived, Said, Turn
-from abs_replay.judges.model_engine import ModelEngine, Parameters, endpoint, parameters_of
+from abs_replay.judges.model_engine import ModelEngine, Parameters, endpoint, key_headers, parameters_of
 from abs_replay.judges.posting import Poster
 from abs_replay.judges.reply_form import SCHEMA
 from abs_replay.judges.settings import EngineSettings, Unconfigured
@@ -43,7 +43,7 @@ class GenerateContent:
         self._with_schema = True
         self._warm = parameters.temperature is None
         self.where = endpoint(settings.base_url or BASE_URL)
-        headers = {settings.api_key_header or "x-goog-api-key": settings.api_key or ""}
+        headers = key_headers(settings, "x-goog-api-key")
         url = f"{self.where}/models/{model.removeprefix('models/')}:generateContent"
         self._poster = Poster(url, headers, settings.timeout)
 

@@ -1,6 +1,7 @@
 """The engine of every judge that is a model: one prompt and one reading, whatever the vendor's wire."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
@@ -16,7 +17,7 @@ from abs_replay.judges.engine import Sample
 from abs_replay.judges.fence import new_name
 from abs_replay.judges.prices import cost_of
 from abs_replay.judges.prompt import PROMPT_VERSION, criteria_of, render
-from abs_replay.judges.settings import EngineSettings
+from abs_replay.judges.settings import EngineSettings, Unconfigured
 
 # Room for the thoughts of a reasoning model, which count as output: with little of it the answer is cut off.
 MAX_TOKENS: Final = 8192
@@ -100,6 +101,21 @@ def endpoint(url: str) -> str:
     parts = urlsplit(url)
     host = f"{parts.hostname}:{parts.port}" if parts.port else f"{parts.hostname}"
     return f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
+
+
+def key_headers(settings: EngineSettings, usual: str, before: str = "") -> dict[str, str]:
+    """Give the header of the key, the one that is named or the `usual`; none without a key.
+
+    Raises `Unconfigured` for what no header can hold: a quote of a word processor, a line's end within.
+    """
+    key, name = (settings.api_key or "").strip(), settings.api_key_header or usual
+    if not (key.isascii() and key.isprintable()):
+        raise Unconfigured("the judge's key holds a character that no key has: copy it again")
+    if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):  # a token of RFC 9110
+        raise Unconfigured(f"--judge-api-key-header: `{name}` can not be the name of a header")
+    if name.lower() == usual.lower():
+        name, key = usual, f"{before}{key}" if key else ""
+    return {name: key} if key else {}
 
 
 # -- what the configuration says of an engine, besides what all have --

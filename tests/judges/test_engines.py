@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from abs_replay.judges.settings import EngineSettings, Unconfigured
 from fixtures.judges.deciding import decide
 from fixtures.judges.hearing import Heard
 from fixtures.judges.running import running
+from fixtures.judges.server import State
 from fixtures.judges.wires import Anthropic, Asked, Gemini, OpenAI, Wire
 from tests.judges.asked import Canned, opened, outcomes, question, sampled
 
@@ -298,7 +300,7 @@ class TestKeys:
         self, vendor: str, header: str, value: str, canned: Serve
     ) -> None:
         server = canned(good(vendor))
-        for more in ({}, {"api_key_header": "api-key"}):
+        for more in ({"api_key_header": header}, {"api_key_header": "api-key"}):
             sampled(opened(vendor, server.url, api_key="secret", **more), question("contains: blue"))
         (usual, _), (named, _) = server.asked
         assert (usual[header], usual.get("api-key")) == (value, None)
@@ -308,6 +310,21 @@ class TestKeys:
     def test_a_wrong_key_stops_everything_and_says_what_to_do(self, vendor: str, scripted: str) -> None:
         with pytest.raises(JudgeError, match="--judge-api-key"):
             sampled(opened(vendor, scripted, api_key="wrong"), question("contains: blue"))
+
+    @pytest.mark.parametrize("vendor", VENDORS)
+    @pytest.mark.parametrize(
+        ("settings", "wrong"),
+        [
+            ({"api_key": "sk-“quoted”"}, "holds a character that no key has"),
+            ({"api_key": "sk-1\nsk-2"}, "holds a character that no key has"),
+            ({"api_key_header": "api key"}, "`api key` can not be the name of a header"),
+        ],
+    )
+    def test_what_no_header_can_hold_is_told_when_it_is_opened(
+        self, vendor: str, settings: dict[str, Any], wrong: str
+    ) -> None:
+        with pytest.raises(Unconfigured, match=wrong):
+            open_engine(vendor, EngineSettings(**{"api_key": "k", **settings}))
 
     @pytest.mark.parametrize("vendor", VENDORS)
     def test_without_key_and_address_it_says_what_is_lacking(self, vendor: str) -> None:
@@ -320,6 +337,7 @@ class TestKeys:
         server = canned(good("openai"))
         (sample,) = sampled(opened("openai", server.url, api_key=None), question("contains: blue"))
         assert sample.score == 1.0
+        assert "authorization" not in server.asked[0][0]
 
     def test_variables_of_the_vendors_package_change_nothing(
         self, canned: Serve, monkeypatch: pytest.MonkeyPatch
@@ -327,8 +345,13 @@ class TestKeys:
         monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/recorder")
         monkeypatch.setenv("OPENAI_API_KEY", "of-the-agent")
         server = canned(good("openai"))
-        sampled(opened("openai", server.url, api_key="of-the-judge"), question("contains: blue"))
+        sampled(opened("openai", server.url, api_key="of-the-judge\n"), question("contains: blue"))
         assert server.asked[0][0]["authorization"] == "Bearer of-the-judge"
+
+    def test_an_address_that_leads_elsewhere_says_what_to_look_at(self, canned: Serve) -> None:
+        moved = {"status": 301, "headers": {"location": "https://127.0.0.1:9/"}, "text": "moved"}
+        with pytest.raises(JudgeError, match="--judge-base-url"):
+            sampled(opened("anthropic", canned(moved).url), question("contains: blue"))
 
 
 class TestWhatAnEngineSays:
@@ -403,23 +426,61 @@ class TestWhatAnEngineSays:
         assert wrong in str(raised.value)
 
 
-def test_the_scripted_judge_counts_requests_and_limits_and_fails_some(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+class TestWhatIsSaid:
+    def test_content_may_come_in_parts(self, canned: Serve) -> None:
+        reply = good("openai")
+        message = reply["json"]["choices"][0]["message"]
+        text = message["content"]
+        message["content"] = [{"type": "text", "text": text[:9]}, {"type": "text", "text": text[9:]}]
+        (sample,) = sampled(opened("openai", canned(reply).url), question("contains: blue"))
+        assert sample.score == 1.0
+
+    def test_thoughts_are_no_part_of_an_answer(self, canned: Serve) -> None:
+        gemini, anthropic = good("gemini"), good("anthropic")
+        gemini["json"]["candidates"][0]["content"]["parts"].insert(0, {"text": "Hm.", "thought": True})
+        anthropic["json"]["content"].insert(0, {"type": "thinking", "thinking": "Hm.", "signature": "s"})
+        for vendor, reply in (("gemini", gemini), ("anthropic", anthropic)):
+            (sample,) = sampled(opened(vendor, canned(reply).url), question("contains: blue"))
+            assert sample.score == 1.0
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ('[{"error": {"message": "No."}}]', "No."),
+            ('{"error": {"message": "No."}}', "No."),
+            ('{"error": "No."}', "No."),
+            ('{"message": "No."}', "No."),
+            ('{"detail": "No."}', '{"detail": "No."}'),
+            ("[]", "[]"),
+            ("7", "7"),
+            ("No.", "No."),
+            ("[" * 99_999, "[" * 99_999),
+        ],
+    )
+    def test_an_errors_words_are_found_in_whatever_shape(self, text: str, words: str) -> None:
+        assert calling.error_of(text) == words
+
+
+def test_a_limit_of_requests_holds_for_a_second() -> None:
+    state = State(rate_limit=2)
+
+    assert [state.limited() for _ in range(4)] == [False, False, True, True]
+    state.recent = deque(moment - 1 for moment in state.recent)
+    assert state.limited() is False
+
+
+def test_the_scripted_judge_counts_requests_and_fails_some(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calling, "_BACKOFF", lambda _: 0.01)
-    with running("--delay", "0.01", "--rate-limit", "20", "--fail-every", "5") as url:
+    with running("--delay", "0.01", "--fail-every", "5") as url:
         engine = opened("openai", url)
 
         async def run() -> list[Any]:
-            asked = [engine.sample(question(f"contains: {n}"), 0) for n in range(24)]
-            return await asyncio.gather(*asked)
+            return await asyncio.gather(*(engine.sample(question(f"contains: {n}"), 0) for n in range(12)))
 
         samples = opened.runner.run(run())
-        assert [sample.score for sample in samples] == [0.0] * 24
+        assert [sample.score for sample in samples] == [0.0] * 12
         count = httpx.get(f"{url}/count").json()
         calls = sum(len(sample.attempts) for sample in samples)
-        assert count["requests"] == calls
-        assert count["limited"] > 0
+        assert (count["requests"], count["answered"], count["failed"]) == (calls, 12, calls - 12)
         assert count["failed"] > 0
-        assert count["answered"] == 24
         assert len(httpx.get(f"{url}/requests").json()) == calls
