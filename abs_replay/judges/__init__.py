@@ -8,7 +8,6 @@ what a judge can not do with them is a `UsageError`.
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
 
 from abs_replay import plugins
 from abs_replay.errors import UsageError
@@ -51,26 +50,10 @@ def open_engine(name: str, settings: EngineSettings) -> Engine:
     if name in ENGINES:
         engine: Engine = import_module(ENGINES[name]).open_engine(settings)
         return engine
-    return _installed(name, settings)
-
-
-def _installed(name: str, settings: EngineSettings) -> Engine:
-    found: Any = plugins.load(plugins.JUDGES, name, ENGINES)
+    found = plugins.load(plugins.JUDGES, name, ENGINES)
     if found is None:
         known = ", ".join([*ENGINES, *plugins.names(plugins.JUDGES, ENGINES)])
         raise UsageError(f"no judge is called `{name}`; known: {known}")
-    if not callable(getattr(found, "open_engine", None)):
-        raise plugins.wrong(plugins.JUDGES, name, "has no `open_engine(settings)`")
-    try:
-        with plugins.foreign():
-            made: Engine = found.open_engine(settings)
-    except UsageError:
-        raise
-    except Exception as trouble:  # another package's code: whatever it raises is told in one line
-        raise plugins.wrong(plugins.JUDGES, name, f"can not be opened: {plugins.told(trouble)}") from trouble
-    if missing := [part for part in PARTS if not hasattr(made, part)]:
-        raise plugins.wrong(plugins.JUDGES, name, f"has no {', '.join(f'`{part}`' for part in missing)}")
-    return made
+    from abs_replay.judges.installed import open_installed
 
-
-PARTS = ("name", "shown", "fingerprint", "refuses", "estimate", "sample", "close")  # of an engine
+    return open_installed(name, found, settings)
