@@ -47,7 +47,7 @@ def command(
     from abs_replay.store import Store, default_path
 
     opened = Store(default_path(store, os.environ))
-    kept = opened.labelled()
+    kept = opened.labelled(evaluated=False)
     if not kept.labels:
         raise UsageError(f"no labels in {opened.path}: give some with abs label, or abs label --import CSV")
     found = [

@@ -50,13 +50,14 @@ class Labelling(Held):
         with self._reading() as connection:
             return _labels(connection)
 
-    def labelled(self) -> Labelled:
-        """What stands, what people said of it, and how the two compare."""
+    def labelled(self, evaluated: bool = True) -> Labelled:
+        """What stands, unless nobody needs it, what people said of it, and how the two compare."""
+        standing = f'({_STANDING}) ORDER BY session, trace, "at"'
         with self._reading() as connection:
             labels = _labels(connection)  # before a view is in front of their table
             views.create(connection)
             return Labelled(
-                tuple(_rows_of(Evaluated, connection, f'({_STANDING}) ORDER BY session, trace, "at"')),
+                tuple(_rows_of(Evaluated, connection, standing)) if evaluated else (),
                 labels,
                 tuple(_rows_of(Opinion, connection, 'judge_agreement ORDER BY session, "at", trace, who')),
                 tuple(_rows_of(Population, connection, f"({_POPULATIONS}) ORDER BY ALL")),
