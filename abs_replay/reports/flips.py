@@ -25,8 +25,7 @@ def render(comparison: Comparison, screen: Screen = PAPER) -> str:
     tallies = {tally.place: tally for tally in comparison.tallies}
     lines = list(_headline(comparison))
     unstable = [flip for flip in comparison.flips if flip.unstable]
-    stable = [flip for flip in comparison.all_flips if not flip.unstable]
-    for place, flips in grouped(stable).items():
+    for place, flips in grouped(stable(comparison)).items():
         lines += ["", *_rule(place, flips, tallies.get(place), screen)]
     if unstable:
         lines += ["", UNSTABLE]
@@ -36,6 +35,12 @@ def render(comparison: Comparison, screen: Screen = PAPER) -> str:
     return "\n".join(lines) + "\n"
 
 
+def stable(comparison: Comparison) -> list[Flip]:
+    """All flips that asking again would not undo; whole sessions last, which flip with what is in them."""
+    flips = comparison.flips + comparison.matches + comparison.results
+    return [flip for flip in flips if not flip.unstable]
+
+
 def _headline(comparison: Comparison) -> Iterator[str]:
     # Matches and whole sessions may flip where no evaluation did.
     none = "no evaluation" if comparison.all_flips else "nothing"
@@ -43,6 +48,14 @@ def _headline(comparison: Comparison) -> Iterator[str]:
     same = f"{comparison.same} the same{_carried(comparison)}"
     undecided = f", {len(comparison.undecided)} not comparable" if comparison.undecided else ""
     yield escaped(f"{comparison.before} → {comparison.after}: {flipped}, {same}{undecided}")
+    yield from by_cause(comparison)
+
+
+def by_cause(comparison: Comparison) -> Iterator[str]:
+    """How many evaluations flipped by which causes, the most frequent first."""
+    counts = Counter("; ".join(flip.causes) or "not known" for flip in comparison.flips)
+    for causes, count in counts.most_common():
+        yield f"  {count}: {causes}"
 
 
 def _carried(comparison: Comparison) -> str:

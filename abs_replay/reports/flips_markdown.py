@@ -9,7 +9,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from abs_replay.comparison import Comparison, Direction, Flip
 from abs_replay.reports.cells import escaped
-from abs_replay.reports.flips import caused, counted, grouped, named, rate, tested, what_did_not_flip
+from abs_replay.reports.flips import (
+    MOST_OF_A_RULE,
+    by_cause,
+    caused,
+    counted,
+    grouped,
+    named,
+    rate,
+    stable,
+    tested,
+    what_did_not_flip,
+)
 from abs_replay.reports.markdown import (
     LARGEST,
     LONGEST_NAME,
@@ -29,8 +40,9 @@ def render(comparison: Comparison, failures: Sequence[str] = (), gated: bool = F
         _verdict(comparison, failures, gated), "", *(f"- {code(line, LONGEST_REASON)}" for line in failures)
     )
     room.add("", *_counts(comparison), "")
-    room.add(f"Sessions passed: {rate(comparison.rate_before)} → {rate(comparison.rate_after)}")
-    left_out = _rules(comparison, [flip for flip in comparison.all_flips if not flip.unstable], "", room)
+    room.add(f"Sessions passed: {rate(comparison.rate_before)} → {rate(comparison.rate_after)}", "")
+    room.add(*(f"- {line.strip()}" for line in by_cause(comparison)))
+    left_out = _rules(comparison, stable(comparison), "", room)
     left_out += _rules(comparison, [flip for flip in comparison.flips if flip.unstable], "unstable · ", room)
     for name, listed in what_did_not_flip(comparison):
         lines = [f"- {code(heading)}: {summary}" for heading, summary in counted(listed).items()]
@@ -72,7 +84,8 @@ def _rules(comparison: Comparison, flips: Sequence[Flip], before: str, room: Roo
     left_out = 0
     for place, found in grouped(flips).items():
         tally = tallies.get(place)
-        lines = [line for flip in found for line in _flip(flip)]
+        lines = [line for flip in found[:MOST_OF_A_RULE] for line in _flip(flip)]
+        lines += [f"- and {more} more"] if (more := len(found) - MOST_OF_A_RULE) > 0 else []
         lines += [f"- {tested(tally)}"] if tally and tally.judged else []
         left_out += folded(f"{before}{_summary(found)}", lines, room)
     return left_out

@@ -58,14 +58,22 @@ def write(name: str, session: str, answers: list[str]) -> None:
 
 
 def graded(abs_: Calls, word: str, *more: str) -> tuple[int, str, str]:
-    return abs_("grade", "fee.abs.yaml", "--traces", "fee.trace.jsonl", *KEPT, "--var", f"word={word}", *more)
+    return abs_("grade", "fee.abs.yaml", "--traces", "fee.trace.jsonl", "--var", f"word={word}", *more)
+
+
+def saved(abs_: Calls, word: str) -> tuple[str, str]:
+    """Grade and save the report; gives the flag that makes it the baseline."""
+    graded(abs_, word, "--format", "json", "--output", f"{word}.json")
+    return "--baseline", f"{word}.json"
 
 
 def test_a_gate_knows_what_failed_before(abs_: Calls) -> None:
-    assert graded(abs_, "half")[0] == 1
-    same = graded(abs_, "half", "--baseline", "last", "--fail-on", "regression")
-    better = graded(abs_, "free", "--baseline", "last", "--fail-on", "regression")
-    worse = graded(abs_, "half", "--baseline", "last", "--fail-on", "regression")
+    half, free, gate = saved(abs_, "half"), saved(abs_, "free"), ("--fail-on", "regression")
+    same, better, worse = (
+        graded(abs_, "half", *half, *gate),
+        graded(abs_, "free", *half, *gate),
+        graded(abs_, "half", *free, *gate),
+    )
 
     assert (same[0], better[0], worse[0]) == (0, 0, 1)
     assert "the gates hold: the exit status is 0, though the report is failed" in same[2]
@@ -81,24 +89,24 @@ def test_a_pass_rate_needs_no_baseline(abs_: Calls) -> None:
 
 
 def test_a_margin_bears_what_it_says(abs_: Calls) -> None:
-    graded(abs_, "free")
-    status, out, err = graded(abs_, "half", "--baseline", "last", "--margin", "0.1", "--format", "json")
+    free = saved(abs_, "free")
+    status, out, err = graded(abs_, "half", *free, "--margin", "0.1", "--format", "json")
     assert (status, len(json.loads(out)["gates"]["failures"])) == (1, 1)
     assert "went by -0.8" in err
-    assert graded(abs_, "half", "--baseline", "last", "--margin", "0.1", "--format", "junit")[0] == 0
+    assert graded(abs_, "free", *free, "--margin", "0.1", "--format", "junit")[0] == 0
 
 
 def test_with_nothing_to_compare_with_every_session_has_to_pass(abs_: Calls) -> None:
-    status, _, err = graded(abs_, "half", "--baseline", "last", "--fail-on", "regression")
+    status, _, err = graded(abs_, "half", *KEPT, "--baseline", "last", "--fail-on", "regression")
     assert status == 1
     assert "nothing to compare with" in err
 
 
 def test_the_last_grading_of_other_sessions_is_no_baseline(abs_: Calls) -> None:
     hours = ("grade", "hours.abs.yaml", "--traces", "hours.trace.jsonl", *KEPT)
-    graded(abs_, "free")
+    graded(abs_, "free", *KEPT)
     abs_(*hours)
-    status, out, err = graded(abs_, "half", "--baseline", "last")
+    status, out, err = graded(abs_, "half", *KEPT, "--baseline", "last")
     assert "--baseline last is g-" in err
     assert ": 8 flipped" in out
     assert status == 1
@@ -106,9 +114,9 @@ def test_the_last_grading_of_other_sessions_is_no_baseline(abs_: Calls) -> None:
 
 
 def test_of_a_session_that_was_renamed_the_grading_of_the_same_traces_is_the_last(abs_: Calls) -> None:
-    graded(abs_, "free")
+    graded(abs_, "free", *KEPT)
     Path("fee.abs.yaml").write_text(FEE.replace("Entrance fee", "Fees"), encoding="utf-8")
-    _, out, _ = graded(abs_, "free", "--session-for", "Fees", "--baseline", "last")
+    _, out, _ = graded(abs_, "free", *KEPT, "--session-for", "Fees", "--baseline", "last")
     assert 'Session "Entrance fee" is called "Fees" now' in out
 
 

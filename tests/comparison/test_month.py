@@ -1,6 +1,6 @@
 """An edited rubric over a month of stored conversations: exactly the planted flips, each by its cause.
 
-Twelve conversations of each kind; `python -m benchmarks month` does the same with five thousand.
+Six conversations of each kind; `python -m benchmarks month` does the same with five thousand.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from abs_replay.store import Store
 from abs_replay.verdicts import Grading, Report, Run, Verdict
 from fixtures.gradings import month
 
-OF_A_KIND = 12
+OF_A_KIND = 6
 COUNT = OF_A_KIND * month.EVERY
 
 

@@ -55,7 +55,7 @@ def test_markdown_sets_unstable_and_incomparable_ones_apart() -> None:
 
 def test_a_comment_is_never_longer_than_it_may_be() -> None:
     before, after = (
-        [run(replace(verdict(status), reason="🙂" * 300), trace=f"t-{nth}") for nth in range(300)]
+        [run(replace(verdict(status), reason="🙂" * 900), trace=f"t-{nth}") for nth in range(300)]
         for status in (P, F)
     )
     text = flips_markdown.render(compare(grading("a", *before), grading("b", *after)), ["x" * 900] * 9, True)
