@@ -190,9 +190,12 @@ class Chat(ChatCompletions):
         super().__init__(access.model, replace(settings, api_key=access.key), parameters)
         self.where, self._access, self._seconds = access.where, access, settings.timeout
 
-    @property
-    def _has_own_header(self) -> bool:
-        return self._access.is_v1 and self._access.key is not None
+    def _own_headers(self) -> dict[str, Any]:
+        """The package knows Azure's headers, but for those of its newer addresses."""
+        import openai
+
+        by_key = self._access.is_v1 and self._access.key is not None
+        return {"Authorization": openai.omit} if by_key else {}
 
     def _opened(self) -> "AsyncOpenAI":
         self._client = self._client or self._access.client(self._seconds)

@@ -68,11 +68,9 @@ class ChatCompletions:
         import openai
 
         given: Any = body  # the package wants its own types of what is JSON
-        # The package would send its own header of the key beside the one that is named.
-        headers: Any = {"Authorization": openai.omit, **self._headers}
         try:
             completions = self._opened().chat.completions.with_raw_response
-            response = await completions.create(**given, extra_headers=headers)
+            response = await completions.create(**given, extra_headers=self._own_headers())
         except openai.APITimeoutError:
             raise TimeoutError from None
         except openai.APIConnectionError as error:
@@ -115,6 +113,12 @@ class ChatCompletions:
             self._format = max(self._format, self.forms.index(body["response_format"]) + 1)
             return True
         return False
+
+    def _own_headers(self) -> dict[str, Any]:
+        """Give the headers of the key; the package would send its own beside one that is named."""
+        import openai
+
+        return {"Authorization": openai.omit, **self._headers}
 
     async def close(self) -> None:
         if self._client is not None:
