@@ -25,6 +25,7 @@ type Shown = Callable[["Store", "Found", "Screen | None"], str]
 @click.argument("id_", metavar="ID")
 @click.option("--exchange", "kind", flag_value="exchange", help="ID is an exchange's: `last --exchange`.")
 @click.option("--trace", "kind", flag_value="trace", help="ID is a trace's: `last --trace`.")
+@click.option("--grading", "kind", flag_value="grading", help="ID is a grading's: `last --grading`.")
 @click.option(
     "--why",
     is_flag=True,
@@ -46,7 +47,7 @@ def command(id_: str, kind: str | None, why: bool, store: Path | None, format_: 
     abs show t-3f2a --why                 which exchanges and bytes show each step, what is in no trace
     abs show demo --why                   of a recording: which exchanges are in no trace, and why
     abs show last --exchange              the newest request and response, raw
-    abs show g-2026                       a grading: who made it with what, and its report
+    abs show last --grading               a grading: who made it with what, and its report
 
     ID is an id or its beginning, a recording's name, last, or last~1.
     """

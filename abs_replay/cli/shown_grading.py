@@ -37,7 +37,7 @@ def _facts(grading: "Grading") -> Iterator[tuple[str, str]]:
         yield "command", made_by.command
     for judge, fingerprint in made_by.judges.items():
         votes = f", {made_by.votes} votes" if (made_by.votes or 1) > 1 else ""
-        yield "judge", f"{judge} ({fingerprint[:12]}{votes})"
+        yield "judge", f"{judge} ({fingerprint}{votes})"
 
 
 def as_json(grading: "Grading") -> dict[str, "Json"]:

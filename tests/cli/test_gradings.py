@@ -18,7 +18,7 @@ VERDICT = Verdict("evaluations[0]", "llm_judge", Status.PASSED, "Kind.", 0.8)
 RUN = Run("Refund", None, "t-1", Came.PASSED, (), (VERDICT, replace(VERDICT, at="evaluations[1]")))
 JUDGING = Judging(1, 1, 0, {"openai m-1": Usage(3, 900, 40, 0.0125)})
 MADE_BY = Provenance(
-    "ann", "12ab" * 10, True, "0.1", "abs grade refund.abs.yaml", {"openai m-1": "f" * 32}, 3
+    "ann", "12ab" * 10, True, "0.1", "abs grade refund.abs.yaml", {"openai m-1": "openai m-1 12ab"}, 3
 )
 GRADING = Grading(
     "g-1",
@@ -105,7 +105,7 @@ def test_a_grading_is_shown_with_where_it_comes_from_and_its_report(store: Store
         "  graded with: docs/refund.abs.yaml (sha256 abababababab)\n",
         "  commit: 12ab12ab12ab, from which the files differed\n",
         "  command: abs grade refund.abs.yaml\n",
-        "  judge: openai m-1 (ffffffffffff, 3 votes)\n",
+        "  judge: openai m-1 (openai m-1 12ab, 3 votes)\n",
         "1 of 2 verdicts as last time",
         "openai m-1: 3 calls, 900 tokens in, 40 out, $0.0125",
     ):
