@@ -196,6 +196,11 @@ def test_runs_of_one_grading_alone_are_counted_and_never_flip() -> None:
     text = render(found)
     assert "Only before: 1 evaluation, in 1 trace" in text
     assert "Only after: 1 evaluation, in 1 trace" in text
+    assert f"  S · {RULE} · contains: 1 pass (its trace is not in the other)" in text
+    assert as_json(found)["only_after"] == [
+        {"session": "S", "trace": "t-2", "at": RULE, "type": "contains", "label": "", "status": "passed"}
+        | {"why": "its trace was graded only after"}
+    ]
 
 
 def test_the_same_trace_graded_twice_in_one_grading_pairs_in_order() -> None:
@@ -310,6 +315,7 @@ def test_a_flip_names_every_kind_of_check_that_did_it() -> None:
     assert not_passed(replace(after, require_match=False)) == (
         "behaviors[1] (assistant informs) could not be matched"
     )
+    assert not_passed(replace(before, problem="the agent hung up")) == "it broke off: the agent hung up"
     assert not_passed(before) == ""
 
 

@@ -14,7 +14,8 @@ from abs_replay.comparison.flips import (
     Incomparable,
     direction,
     flipped,
-    why_incomparable,
+    why_alone,
+    why_undecided,
 )
 from abs_replay.comparison.pairing import (
     KEYS,
@@ -72,11 +73,16 @@ class Comparison:
 
     @property
     def only_before(self) -> tuple[Check, ...]:
-        return tuple(pair.before for pair in self.incomparable if pair.before and not pair.after)
+        return tuple(pair.before for pair in self.one_sided if pair.before)
 
     @property
     def only_after(self) -> tuple[Check, ...]:
-        return tuple(pair.after for pair in self.incomparable if pair.after and not pair.before)
+        return tuple(pair.after for pair in self.one_sided if pair.after)
+
+    @property
+    def one_sided(self) -> tuple[Incomparable, ...]:
+        """Those that only one grading has."""
+        return tuple(pair for pair in self.incomparable if not (pair.before and pair.after))
 
     @property
     def undecided(self) -> tuple[Incomparable, ...]:
@@ -131,12 +137,13 @@ def _sorted_out(
     """Tell pairs that can be compared from those that can not; `traces` are in both gradings."""
     decided, incomparable = [], []
     for old, new in pairs:
-        one = new or old
-        in_both = one is not None and (one.session, one.trace) in traces
-        why = why_incomparable(old, new, in_both)
-        if why is not None:
+        if old is None or new is None:
+            one = old or new
+            in_both = one is not None and (one.session, one.trace) in traces
+            incomparable.append(Incomparable(old, new, why_alone(old is not None, in_both)))
+        elif why := why_undecided(old.status, new.status):
             incomparable.append(Incomparable(old, new, why))
-        elif old and new:
+        else:
             decided.append((old, new))
     return decided, tuple(incomparable)
 

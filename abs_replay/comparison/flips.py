@@ -80,16 +80,20 @@ def direction(before: Status, after: Status) -> Direction:
     return Direction.CHANGE
 
 
-def why_incomparable(before: Check | None, after: Check | None, in_both: bool) -> str | None:
-    """Say why two checks can not be compared, or None where they can; `in_both`: their trace is in both."""
-    if before is None or after is None:
-        one = "before" if after is None else "after"
-        return f"only {one}" if in_both else f"its trace was graded only {one}"
-    if before.status in DECIDED and after.status in DECIDED:
+def why_alone(before: bool, in_both: bool) -> str:
+    """Say why a check that only one grading has, that of `before` or the later one, has nothing beside it;
+    `in_both`: its trace is in both."""
+    one = "before" if before else "after"
+    return f"only {one}" if in_both else f"its trace was graded only {one}"
+
+
+def why_undecided(before: Status, after: Status) -> str | None:
+    """Say why two verdicts can not be compared; None where they can, or both were skipped."""
+    if before in DECIDED and after in DECIDED:
         return None
-    if before.status is after.status:
-        return None if before.status is Status.SKIPPED else f"{_named(before.status)} both times"
-    sides = (("before", before.status), ("after", after.status))
+    if before is after:
+        return None if before is Status.SKIPPED else f"{_named(before)} both times"
+    sides = (("before", before), ("after", after))
     return ", ".join(f"{_named(status)} {word}" for word, status in sides if status not in DECIDED)
 
 

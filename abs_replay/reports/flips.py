@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from abs_replay.comparison import Comparison, Flip
+from abs_replay.comparison.flips import Incomparable
 from abs_replay.comparison.pairing import Check
 from abs_replay.comparison.statistics import Interval
 from abs_replay.comparison.tallies import Rate, Tally
@@ -118,7 +119,8 @@ def _reason(name: str, reason: str, width: int) -> Iterator[str]:
 
 def tested(tally: Tally) -> str:
     """What the flips of a judged rule say beyond these traces, and beside what the judge itself wavers."""
-    went = f"{tally.worse} worse, {tally.better} better of {tally.pairs} judged both times"
+    undecided = f" ({tally.undecided} more were not)" if tally.undecided else ""
+    went = f"{tally.worse} worse, {tally.better} better of {tally.pairs} judged both times{undecided}"
     return f"{went}: {_significance(tally)}{_noise(tally)}"
 
 
@@ -161,8 +163,8 @@ def what_did_not_flip(comparison: Comparison) -> Iterator[tuple[str, Listed]]:
     for name, listed in (
         ("Decided anew, and the same", _with_words(flip.after for flip in comparison.anew)),
         ("Not comparable", undecided),
-        ("Only before", _with_words(comparison.only_before)),
-        ("Only after", _with_words(comparison.only_after)),
+        ("Only before", [one for pair in comparison.one_sided if pair.before for one in _alone(pair)]),
+        ("Only after", [one for pair in comparison.one_sided if pair.after for one in _alone(pair)]),
     ):
         if listed:
             yield name, listed
@@ -170,6 +172,15 @@ def what_did_not_flip(comparison: Comparison) -> Iterator[tuple[str, Listed]]:
 
 def _with_words(checks: Iterable[Check]) -> Listed:
     return [(check, EVALUATIONS[check.status][1]) for check in checks]
+
+
+def _alone(pair: Incomparable) -> Listed:
+    """What only one grading has; it may be that its whole trace is not in the other."""
+    check = pair.before or pair.after
+    if check is None:
+        return []
+    trace = " (its trace is not in the other)" if "trace" in pair.why else ""
+    return [(check, EVALUATIONS[check.status][1] + trace)]
 
 
 def _came_to(listed: Listed, screen: Screen) -> Iterator[str]:

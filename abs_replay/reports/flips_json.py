@@ -30,8 +30,8 @@ def as_json(comparison: Comparison) -> dict[str, Json]:
         "unstable": sum(flip.unstable for flip in comparison.flips),
         "flips": [_flip(flip) for flip in comparison.all_flips],
         "incomparable": [_incomparable(pair) for pair in comparison.undecided],
-        "only_before": [_check(check) for check in comparison.only_before],
-        "only_after": [_check(check) for check in comparison.only_after],
+        "only_before": [_check(pair.before, pair.why) for pair in comparison.one_sided if pair.before],
+        "only_after": [_check(pair.after, pair.why) for pair in comparison.one_sided if pair.after],
         "judged": _tallies([tally for tally in comparison.tallies if tally.judged]),
         "matches": {"flipped": len(comparison.matches), "regressions": _worse(comparison.matches)},
         "sessions": {
@@ -83,7 +83,7 @@ def _incomparable(pair: Incomparable) -> dict[str, Json]:
     return {**sides, "why": pair.why}
 
 
-def _check(check: Check) -> dict[str, Json]:
+def _check(check: Check, why: str) -> dict[str, Json]:
     return {
         "session": check.session,
         "trace": check.trace,
@@ -91,6 +91,7 @@ def _check(check: Check) -> dict[str, Json]:
         "type": check.type,
         "label": check.label,
         "status": check.status.value,
+        "why": why,
     }
 
 

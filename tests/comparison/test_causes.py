@@ -143,6 +143,11 @@ def test_a_match_flips_by_the_trace_or_by_its_behavior() -> None:
     assert causes() == set()
 
 
+def test_a_behavior_that_only_one_grading_expects_has_no_match_to_flip() -> None:
+    without = Run("S", None, "t", run().result, ())
+    assert compare(grading("a", without), grading("b", run(step=None))).matches == ()
+
+
 def test_what_a_condition_skips_flips_nowhere_and_was_edited() -> None:
     found = compare(grading("a", run(verdict(P))), grading("b", run(verdict(S, fingerprint="q.e.1"))))
     assert (found.flips, [pair.why for pair in found.incomparable]) == ((), ["skipped after"])

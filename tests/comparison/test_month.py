@@ -79,6 +79,7 @@ def test_judged_rules_are_tested_and_deterministic_ones_are_facts(compared: Comp
     # Two of three votes against one: they differ in two of three pairs.
     assert tallies[month.HELPS].noise == pytest.approx(2 / 3)
     assert tone.noise is None
+    assert f"of {COUNT - OF_A_KIND} judged both times ({OF_A_KIND} more were not)" in render(compared)
     assert "where votes on one question differ by 67 %" in render(compared)
 
 

@@ -1,14 +1,17 @@
 """Tests and intervals against known values, and the units that they speak of."""
 
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from abs_replay.comparison import compare
 from abs_replay.comparison.scenarios import Scenario, Value, sampled
 from abs_replay.comparison.statistics import Sample, bootstrapped, holm, rate_interval
 from abs_replay.comparison.tallies import Tally
+from tests.comparison.made import F, P, grading, run, verdict
 
 
 def test_holm_adjusts_for_the_number_of_tests_and_keeps_their_order() -> None:
@@ -83,6 +86,16 @@ def test_an_interval_lies_within_what_units_came_to(units: list[tuple[int, int]]
     assert interval is not None
     rates = [total / size for total, size in units]
     assert min(rates) - 1e-9 <= interval[0] <= interval[1] <= max(rates) + 1e-9
+
+
+def test_a_rule_whose_scores_are_not_there_has_flips_and_no_difference() -> None:
+    before, after = (
+        grading(name, run(replace(verdict(status, judge="j"), score=None)))
+        for name, status in (("a", P), ("b", F))
+    )
+    (tally,) = compare(before, after).tallies
+    assert (tally.worse, tally.effect, tally.scores.mean, tally.score_interval) == (1, -1.0, None, None)
+    assert Tally("S", "at", "contains", "", False, 0, 0, 0).effect == 0
 
 
 def test_one_unit_has_no_interval_and_none_has_no_mean() -> None:
