@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,10 +23,22 @@ AT = "evaluations[0]"
 type Calls = Callable[..., tuple[int, str, str]]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with three verdicts of a judge, which each test gets a copy of."""
+    path = tmp_path_factory.mktemp("made") / "store.duckdb"
+    keep(Store(path), [0.9, 0.2, 0.7])
+    return path
+
+
 @pytest.fixture
-def abs_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Calls:
-    """Call `abs` in an empty folder, with lines typed; gives exit status, standard output and error."""
+def abs_(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Calls:
+    """Call `abs` beside that store, with lines typed; gives exit status, standard output and error."""
     monkeypatch.chdir(tmp_path)
+    Path(".abs").mkdir()
+    shutil.copy(made, ".abs/store.duckdb")
     monkeypatch.delenv("ABS_STORE", raising=False)
     monkeypatch.setenv("LOGNAME", "eve")
 
@@ -56,11 +69,14 @@ def judged(trace_id: str, score: float, question: str = "q", judge: str = "ann")
     return Run("Orders", None, trace_id, Result.PASSED, (), verdicts)
 
 
-def kept(scores: Sequence[float], grading: str = "g-1", made_at: float = 100.0, **more: str) -> Store:
-    store = Store(Path(".abs/store.duckdb"))
+def keep(store: Store, scores: Sequence[float], grading: str = "g-1", at: float = 100, **more: str) -> Store:
     runs = tuple(judged(f"t-{nth}", score, **more) for nth, score in enumerate(scores))
-    store.save_grading(Grading(grading, made_at, Report(runs, grading)))
+    store.save_grading(Grading(grading, at, Report(runs, grading)))
     return store
+
+
+def opened() -> Store:
+    return Store(Path(".abs/store.duckdb"))
 
 
 def with_traces(store: Store, count: int) -> None:
@@ -78,7 +94,7 @@ def with_traces(store: Store, count: int) -> None:
 
 
 def test_each_evaluation_is_shown_with_its_conversation_and_labelled_by_a_key_and_a_note(abs_: Calls) -> None:
-    store = kept([0.9, 0.2, 0.7])
+    store = opened()
     with_traces(store, 3)
 
     status, out, err = abs_("label", typed="p\nnonsense\nf too curt\nq\n")
@@ -97,24 +113,20 @@ def test_each_evaluation_is_shown_with_its_conversation_and_labelled_by_a_key_an
 
 
 def test_it_goes_on_where_it_was_left_and_a_second_thought_takes_no_word_away(abs_: Calls) -> None:
-    store = kept([0.9, 0.2])
+    store = opened()
 
-    assert abs_("label", "--who", "max", typed="p\n")[2].endswith(
-        "1 label kept, 1 left: call it again to go on\n"
+    assert abs_("label", "--who", "max", typed="p\ns\np\n")[2].endswith(
+        "2 labels kept, 1 left: call it again to go on\n"
     )
-    _, out, err = abs_("label", "--who", "max", typed="s\n")
-    assert "1 of 1" in out
-    assert err == "0 labels kept, 1 left: call it again to go on\n"
-    assert abs_("label", "--who", "max", typed="f\nb\n")[2] == "1 label kept\n"
-    assert abs_("label", "--who", "max")[2] == "nothing to label: max has labelled all 2 evaluations\n"
+    assert "1 of 1" in abs_("label", "--who", "max", typed="f\nb\n")[1]
+    assert abs_("label", "--who", "max")[2] == "nothing to label: max has labelled all 3 evaluations\n"
 
-    kept([0.9, 0.2], "g-2", 200.0, question="edited")
+    keep(store, [0.9, 0.2], "g-2", 200, question="edited")
     assert "1 of 2" in abs_("label", "--who", "max", typed="u\nb\np\n")[1]
-    assert [label.verdict for label in store.labels()] == ["pass", "fail", "unsure", "pass"]
+    assert [label.verdict for label in store.labels()] == ["pass", "pass", "fail", "unsure", "pass"]
 
 
 def test_only_what_was_asked_for_is_labelled(abs_: Calls) -> None:
-    kept([0.9, 0.2, 0.7])
 
     assert "1 of 1" in abs_("label", "--trace", "t-1")[1]
     assert 'contains "x"' in abs_("label", "--evaluation", "evaluations[1]")[1]
@@ -125,7 +137,7 @@ def test_only_what_was_asked_for_is_labelled(abs_: Calls) -> None:
 
 
 def test_where_label_and_judge_differ_a_second_look_is_had(abs_: Calls) -> None:
-    store = kept([0.9, 0.2, 0.7])
+    store = opened()
     abs_("label", typed="p\np\nu\n")
 
     status, out, _ = abs_("label", "--only-disagreeing", "--show-verdict", typed="f seen again\n")
@@ -136,7 +148,7 @@ def test_where_label_and_judge_differ_a_second_look_is_had(abs_: Calls) -> None:
 
 
 def test_a_spreadsheet_is_filled_in_and_taken_over_once(abs_: Calls) -> None:
-    store = kept([0.9, 0.2, 0.7])
+    store = opened()
     abs_("label", typed="p\n")
 
     assert abs_("label", "--export", "labels.csv")[0] == 0
@@ -168,7 +180,7 @@ def test_a_spreadsheet_is_filled_in_and_taken_over_once(abs_: Calls) -> None:
 
 
 def test_every_problem_of_a_file_is_said_by_line_and_nothing_of_it_is_taken_over(abs_: Calls) -> None:
-    store = kept([0.9, 0.2])
+    store = opened()
     Path("labels.csv").write_text(
         "session,trace,at,verdict,made_at\n"
         "Orders,t-0,evaluations[0],pass,\n"
@@ -181,7 +193,7 @@ def test_every_problem_of_a_file_is_said_by_line_and_nothing_of_it_is_taken_over
     assert status == 2
     assert err.splitlines() == [
         "labels.csv:3: verdict 'good': say pass, fail or unsure, or nothing",
-        "labels.csv:4: no verdict stands for trace 't-7': did you mean 't-1'?",
+        "labels.csv:4: no verdict stands for trace 't-7': did you mean 't-2'?",
         "labels.csv:5: no verdict stands for session 'Order': did you mean 'Orders'?",
         "labels.csv:6: made_at 'yesterday': say a time as 2026-05-31T12:00:00+00:00, or nothing",
     ]
@@ -200,7 +212,6 @@ def test_every_problem_of_a_file_is_said_by_line_and_nothing_of_it_is_taken_over
     ],
 )
 def test_a_file_that_is_none_is_refused_in_a_line(abs_: Calls, text: bytes, said: str) -> None:
-    kept([0.9])
     Path("labels.csv").write_bytes(text)
     status, _, err = abs_("label", "--import", "labels.csv")
 
@@ -209,7 +220,7 @@ def test_a_file_that_is_none_is_refused_in_a_line(abs_: Calls, text: bytes, said
 
 def test_a_judge_is_calibrated_and_its_pass_rate_corrected(abs_: Calls) -> None:
     # Of 20 traces ann passes 12; people pass 10 of those and 4 of the 8 that ann fails.
-    store = kept([0.9] * 12 + [0.3] * 8)
+    store = keep(opened(), [0.9] * 12 + [0.3] * 8, "g-1b", 150)
     words = ["pass"] * 10 + ["fail"] * 2 + ["pass"] * 4 + ["fail"] * 4
     labels = [
         Label(f"l-{nth}", 1.0, "eve", "Orders", f"t-{nth}", AT, word, "rude", f"q-t-{nth}", "q.d.1")
@@ -236,12 +247,12 @@ def test_a_judge_is_calibrated_and_its_pass_rate_corrected(abs_: Calls) -> None:
     assert (found["corrected"]["rate"], found["corrected"]["clipped"]) == (pytest.approx(0.7), False)
     assert len(found["disagreements"]) == 6
 
-    kept([0.9] * 12 + [0.3] * 8, "g-2", 200.0, question="edited")
+    keep(store, [0.9] * 12 + [0.3] * 8, "g-2", 200, question="edited")
     told = abs_("calibrate")[1]
     assert "left out: 20 stale, the rule or what it looks at having changed" in told
     assert "60.0 % of 20 as judged; not corrected: all labels are stale" in told
 
-    kept([0.9] * 10 + [0.3] * 10, "g-3", 300.0, judge="bob")
+    keep(store, [0.9] * 10 + [0.3] * 10, "g-3", 300, judge="bob")
     told = abs_("calibrate")[1]
     assert "bob (f-bob)\n  20 labels: agreement 80.0 %" in told
     assert "ann (f-ann), whose answers stand no more" in told
@@ -249,7 +260,6 @@ def test_a_judge_is_calibrated_and_its_pass_rate_corrected(abs_: Calls) -> None:
 
 
 def test_without_labels_it_is_said_how_to_give_some(abs_: Calls) -> None:
-    kept([0.9])
 
     assert abs_("calibrate")[::2] == (
         2,

@@ -24,7 +24,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store.begin(Recording("r-1", "demo", 10.0))
     told = (trace(step("user", "says", "Where is 4711?"), step(content="Here.")),)
     store.save_traces("r-1", told, "d", "1")
-    (place / "secret.csv").write_text(f"a\n{SECRET}\n", encoding="utf-8")
+    for name in ("secret.csv", "store.duckdb.bak"):
+        (place / name).write_text(f"a\n{SECRET}\n", encoding="utf-8")
     with duckdb.connect(place / "store.duckdb") as connection:
         connection.execute(f"CREATE VIEW evil AS SELECT * FROM read_csv('{place}/secret.csv')")
         connection.execute(f"CREATE MACRO peek() AS TABLE SELECT * FROM read_text('{place}/secret.csv')")
@@ -84,6 +85,12 @@ READING = (
     "DESCRIBE SELECT * FROM read_csv('FOLDER/secret.csv')",
     "SUMMARIZE SELECT * FROM read_csv('FOLDER/secret.csv')",
     "SELECT /* ; */ * FROM /* -- */ read_text('FOLDER/secret.csv') -- the end",
+    "SELECT * FROM read_text('FOLDER/store.duckdb/../secret.csv')",
+    "SELECT * FROM read_text('FOLDER/store.duckdb.bak')",
+    "SELECT * FROM read_text('FOLDER/store.duckdb*')",
+    "SELECT * FROM read_text('file://FOLDER/secret.csv')",
+    "SELECT * FROM read_text('/proc/self/environ')",
+    "SELECT * FROM read_text('/dev/stdin')",
     "SELECT * FROM SECRET",  # a variable of Python
 )
 WRITING = (
