@@ -21,7 +21,7 @@ from abs_replay.judges.inputs import Inputs, inputs_of, record, wanted
 from abs_replay.judges.model_engine import endpoint
 from abs_replay.judges.posting import Poster
 from abs_replay.judges.rating import FRACTION, Put, ServiceEngine
-from abs_replay.judges.settings import EngineSettings, own
+from abs_replay.judges.settings import EngineSettings, checked_url, own
 
 URL: Final = "https://api.aievaluator.dev"
 METRICS: Final = {"Groundedness": "faithfulness", "Relevance": "answer_relevancy"}
@@ -41,7 +41,7 @@ Evaluate the response by these criteria:
 def open_engine(settings: EngineSettings) -> ServiceEngine:
     """Open the engine; it needs nothing but the network."""
     key, url = _login(settings)
-    service = Direct(url, key, settings)
+    service = Direct(checked_url(url, "AIEVALUATOR_ENGINE_URL"), key, settings)
     parts: dict[str, Json] = {"model": settings.model, "texts": digest_of([INPUT, QUALITY])}
     shown = "aievaluator" + (f" {settings.model}" if settings.model else "")
 

@@ -35,7 +35,7 @@ from abs_replay.judges.model_engine import (
 from abs_replay.judges.openai_compatible import ChatCompletions
 from abs_replay.judges.prices import cost_of
 from abs_replay.judges.rating import Put, ServiceEngine, named, rate
-from abs_replay.judges.settings import EngineSettings, Unconfigured, own
+from abs_replay.judges.settings import EngineSettings, Unconfigured, checked_url, own
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -111,6 +111,7 @@ def _safety(settings: EngineSettings, token: azure_token.Token) -> ServiceEngine
         return "the judge azure needs a project for safety: set AZURE_AI_PROJECT_ENDPOINT"
     if not azure_token.installed():
         return f"the judge azure needs a token for safety, and for that {EXTRA}"
+    project = checked_url(project, "AZURE_AI_PROJECT_ENDPOINT")
     service = azure_safety.Safety(project, token, settings.timeout)
 
     def put(question: Question) -> Put | str:
@@ -135,7 +136,7 @@ def _model(settings: EngineSettings, token: azure_token.Token) -> "Deployment | 
     key = settings.api_key or own(settings, "", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_KEY")
     if key is None and not azure_token.installed():
         return f"the judge azure needs a key: set AZURE_OPENAI_API_KEY, or log in with {EXTRA}"
-    access = Access(at.rstrip("/"), model, _version(settings), key, token)
+    access = Access(checked_url(at, "AZURE_OPENAI_ENDPOINT"), model, _version(settings), key, token)
     return Deployment(
         ModelEngine("azure", model, Chat(access, settings, parameters), settings, parameters),
         Ratings(access, settings, parameters),

@@ -9,14 +9,13 @@ variables.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 from abs_replay import judges
 from abs_replay.errors import UsageError
 from abs_replay.judges.builtin import with_key
 from abs_replay.judges.engine import Engine
 from abs_replay.judges.routing import BUILT_IN, Choices, Routes
-from abs_replay.judges.settings import TIMEOUT, EngineSettings, Unconfigured, sendable_key
+from abs_replay.judges.settings import TIMEOUT, EngineSettings, Unconfigured, checked_url, sendable_key
 from abs_replay.spec.judging import TYPES, Endpoint, Judging, is_known, unknown
 from abs_replay.spec.places import meant
 
@@ -43,7 +42,7 @@ def routes(given: Given, judging: Judging, environment: Mapping[str, str]) -> Ro
     Raises `UsageError` for an adapter that nobody knows, or an address that is none.
     """
     if given.base_url is not None:
-        _check_url(given.base_url, "--judge-base-url")
+        checked_url(given.base_url, "--judge-base-url (ABS_JUDGE_BASE_URL)")
     if given.api_key_header is not None and not _HEADER.fullmatch(given.api_key_header):
         raise UsageError(f"--judge-api-key-header {given.api_key_header!r} is no name of a header")
     choices = choices_of(given.adapters, judging)
@@ -96,7 +95,7 @@ def settings_of(
         environment=environment,
     )
     if found.base_url is not None:
-        _check_url(found.base_url, "base_url")
+        checked_url(found.base_url, "base_url")
     return of, with_key(of, found)
 
 
@@ -115,14 +114,3 @@ def _secret(endpoint: Endpoint, environment: Mapping[str, str]) -> str | None:
 
 def _flag(given: Given) -> str | None:
     return sendable_key(given.api_key, "--judge-api-key (ABS_JUDGE_API_KEY)") if given.api_key else None
-
-
-def _check_url(url: str, said_by: str) -> None:
-    try:
-        parts = urlsplit(url)
-        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None
-    except ValueError:
-        fine = False
-    if not fine:
-        # Not shown whole: it may hold a password.
-        raise UsageError(f"{said_by} must be an http or https address without user and password")

@@ -98,7 +98,8 @@ class Routes:
         engine = self._engine(name)
         if asked_for or name == BUILT_IN or isinstance(engine, Absent) or engine.refuses(question) is None:
             return engine
-        return self._engine(BUILT_IN)
+        stand_in = self._engine(BUILT_IN)
+        return engine if isinstance(stand_in, Absent) else stand_in
 
     @property
     def engines(self) -> tuple[Engine, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json
@@ -58,3 +59,16 @@ def sendable_key(key: str, named: str) -> str:
     if not (key.isascii() and key.isprintable()):
         raise Unconfigured(f"{named} is no key: it holds characters that can not be sent")
     return key
+
+
+def checked_url(url: str, named: str) -> str:
+    """An address; raises `UsageError` for what is none, without showing it: it may hold a password."""
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None
+        fine = fine and parts.port != 0
+    except ValueError:
+        fine = False
+    if not fine:
+        raise UsageError(f"{named} must be an http or https address without user and password")
+    return url.rstrip("/")

@@ -118,9 +118,9 @@ def test_adapters_are_read_and_the_last_for_the_same_counts() -> None:
             "no type that a judge decides is called `llm_jugde`: did you mean",
         ),
         (Given(adapters=("=aws",)), "no type that a judge decides is called ``: known: llm_judge"),
-        (Given(base_url="ftp://x"), "--judge-base-url must be an http or https address"),
+        (Given(base_url="ftp://x"), "--judge-base-url (ABS_JUDGE_BASE_URL) must be an http"),
         (Given(base_url="http://u:secret@x/v1"), "address without user and password"),
-        (Given(base_url="http://[x"), "--judge-base-url must be"),
+        (Given(base_url="http://[x"), "(ABS_JUDGE_BASE_URL) must be"),
     ],
 )
 def test_what_nobody_knows_is_an_error_before_anything_is_asked(given: Given, message: str) -> None:

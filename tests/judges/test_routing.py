@@ -138,6 +138,16 @@ def test_a_default_that_refuses_leaves_the_question_to_the_built_in_judge() -> N
     assert found.engine_for(question("llm_judge")).name == "builtin"
 
 
+def test_a_default_that_refuses_says_so_itself_where_there_is_no_built_in_judge() -> None:
+    def opened(name: str) -> Engine:
+        if name == "builtin":
+            raise Unconfigured("no judge configured")
+        return Only(name, "Fluency")
+
+    found = Routes(Choices(default="azure"), opened, known)
+    assert found.engine_for(question()).refuses(question()) == "azure is for Fluency only"
+
+
 def test_an_engine_that_was_asked_for_and_refuses_says_so() -> None:
     found, opened = routes(by_type={"llm_judge": "azure"})
     asked = question("llm_judge")

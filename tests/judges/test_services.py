@@ -260,6 +260,25 @@ def test_what_is_not_set_is_named(
 
 
 @pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("azure", "AZURE_OPENAI_ENDPOINT"),
+        ("azure", "AZURE_AI_PROJECT_ENDPOINT"),
+        ("aievaluator", "AIEVALUATOR_ENGINE_URL"),
+    ],
+)
+@pytest.mark.parametrize(
+    "url", ["my-resource", "https://u:hidden@a.test", "http://a.test:99999", "http://[a"]
+)
+def test_an_address_that_is_none_is_named_by_its_variable_and_not_shown(
+    server: Services, logged_in: list[str], name: str, variable: str, url: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        open_engine(name, settings(name, server.url, {variable: url}))
+    assert str(error.value) == f"{variable} must be an http or https address without user and password"
+
+
+@pytest.mark.parametrize(
     ("name", "package", "environment"),
     [
         ("azure", "azure", {"AZURE_OPENAI_API_KEY": "", "AZURE_AI_PROJECT_ENDPOINT": ""}),
