@@ -117,7 +117,7 @@ def judged(rounds: int = 3) -> None:
             [{**step, "content": f"{step['content']} ({n})"} for step in observed(4)[:2]]
             for n in range(QUESTIONS)
         ]
-        command = [BIN / "abs", "grade", rules, "--traces", traces(folder, told), "--no-cache"]
+        command: list[str | Path] = [BIN / "abs", "grade", rules, "--traces", traces(folder, told), "--no-cache"]
         command += ["--judge-concurrency", str(AT_ONCE), "--judge-model", "judge-1"]
         own = {"ABS_JUDGE_BASE_URL": f"{address}/v1", "ABS_JUDGE_API_KEY": "k"}
         seconds = [_timed(command, folder, own) for _ in range(rounds)]
