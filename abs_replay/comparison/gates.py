@@ -116,7 +116,7 @@ def _beyond(comparison: Comparison, margin: float) -> Iterator[str]:
         return
     interval = comparison.sessions.interval
     low = changed if interval is None else interval[0]
-    if low <= -margin and changed < 0:
+    if low <= -margin and low < 0:  # where nothing got worse, no margin is too small
         over = f"{len(comparison.sessions.sizes)} {comparison.sessions.unit}s"
         yield (
             f"--margin {margin:g}: the share of sessions that pass went by {changed:+.3g}, and may have gone "

@@ -87,6 +87,8 @@ def test_a_margin_bears_a_few_flips_among_many_and_none_among_few() -> None:
     assert failed(Gates(margin=0.02), compared(*many)) == ""
     assert failed(Gates(margin=0.0), compared(*many)) != ""
     assert failed(Gates(margin=0.0), compared(*[(P, P)] * 3, (F, P))) == ""
+    # As many better as worse, which may be chance.
+    assert failed(Gates(margin=0.1), compared(*[(P, F), (F, P)] * 5, *[(P, P)] * 10)) != ""
 
 
 def test_a_margin_counts_what_is_not_decided_any_more_and_needs_something_to_count() -> None:
