@@ -67,10 +67,11 @@ class ChatCompletions:
     async def send(self, body: Mapping[str, Json]) -> Arrived:
         import openai
 
-        given: Any = body  # the package wants its own types of what is JSON
         try:
-            completions = self._opened().chat.completions.with_raw_response
-            response = await completions.create(**given, extra_headers=self._own_headers())
+            # Not `chat.completions.create`: it looks through the whole schema each time, for 5 ms.
+            text = await self._opened().post(
+                "/chat/completions", cast_to=str, body=body, options={"headers": self._own_headers()}
+            )
         except openai.APITimeoutError:
             raise TimeoutError from None
         except openai.APIConnectionError as error:
@@ -78,7 +79,7 @@ class ChatCompletions:
         except openai.APIStatusError as error:
             words = self._settings.hide(error.response.text)
             return Arrived(error.status_code, error.response.headers, words)
-        return Arrived(200, response.headers, self._settings.hide(response.http_response.text))
+        return Arrived(200, {}, self._settings.hide(text))
 
     def said(self, text: str) -> Said:
         value: Any = loads(text)

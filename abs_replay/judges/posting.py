@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from abs_replay.exact_json import Json, dumps
-from abs_replay.judges.calling import Arrived
+from abs_replay.exact_json import Json
+from abs_replay.judges.calling import Arrived, written
 from abs_replay.judges.settings import hidden
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Poster:
             self._client = httpx.AsyncClient(timeout=self._timeout, limits=limits, verify=checked)
         headers = {"content-type": "application/json", **self._headers, **headers}
         try:
-            response = await self._client.post(self._url, content=dumps(body).encode(), headers=headers)
+            response = await self._client.post(self._url, content=written(body).encode(), headers=headers)
         except httpx.TimeoutException:
             raise TimeoutError from None
         except (httpx.TransportError, httpx.DecodingError) as error:

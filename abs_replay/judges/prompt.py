@@ -57,6 +57,7 @@ REPAIR: Final = """\
 That reply can not be used: {problem}.
 Judge the same criteria of the same record again, and reply with the whole JSON object of the schema alone."""
 
+_SCHEMA: Final = dumps(SCHEMA)
 BY_THE_AUTHOR: Final = "The instruction of the rule's author, above, is followed."
 
 
@@ -87,7 +88,7 @@ def render(question: Question, name: str) -> Prompt:
         record=fenced(_entries(question.evidence), name),
         count=len(criteria),
     )
-    return Prompt(SYSTEM.format(schema=dumps(SCHEMA)), user, len(criteria))
+    return Prompt(SYSTEM.format(schema=_SCHEMA), user, len(criteria))
 
 
 def criteria_of(question: Question) -> Json:
