@@ -2,14 +2,11 @@
 
 import gc
 import os
-import signal
-import threading
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -18,9 +15,10 @@ from abs_replay.channels import replay_environment
 from abs_replay.cli.hybrid import Hybrid, Wanted, asked_live, live_options
 from abs_replay.cli.listeners import exported, listed
 from abs_replay.cli.replay_forward import forwarded, need_mitmproxy
+from abs_replay.cli.replay_program import Stop, run
+from abs_replay.cli.replayed import what
 from abs_replay.cli.saying import say, say_lines
 from abs_replay.cli.timing import Timing
-from abs_replay.errors import CassetteError, UsageError
 
 if TYPE_CHECKING:
     from abs_replay.cassette import Cassette
@@ -28,27 +26,26 @@ if TYPE_CHECKING:
     from abs_replay.player import Miss, Played, Player
     from abs_replay.server import ReplayServer
     from abs_replay.spec.faults import Faults
-    from abs_replay.spec.ignoring import Ignore
 
 DEFAULT_PORT = 7070
-
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line said; `speed` is None for no waiting, else how many times faster."""
+    """The options of `abs replay`, as they are called there; `timing` is None for no waiting."""
 
+    arguments: tuple[str, ...]
+    recording: str | None
+    store: Path | None
     port: int | None
-    match: str
-    ignore: "Sequence[Ignore]"
-    speed: float | None
+    match: str | None
+    forward: bool
+    timing: float | None
+    fault: Path | None
     fail_unused: bool
     quiet: bool
-    report: Path | None
     explain: bool
-    forward: bool
-    faults: "Faults | None"
+    report: Path | None
     hybrid: Wanted
 
 
@@ -87,21 +84,7 @@ class Options:
     help="Write there, as JSON, which exchanges were used, unused and missed.",
 )
 @live_options
-def command(
-    arguments: tuple[str, ...],
-    recording: str | None,
-    store: Path | None,
-    port: int | None,
-    match: str | None,
-    timing: float | None,
-    fault: Path | None,
-    fail_unused: bool,
-    quiet: bool,
-    explain: bool,
-    report: Path | None,
-    forward: bool,
-    hybrid: Wanted,
-) -> int:
+def command(**options: object) -> int:
     """Serve CASSETTE in place of agent, model and tools; nothing else runs, nothing goes out unasked.
 
     With a COMMAND, run it against the recording and exit with its status, or with 1 if it asked for
@@ -123,148 +106,88 @@ def command(
         - {cut: 2, channel: "tool:Orders"}                 the connection ends after 2 chunks
         - {malformed: 1, first: 1}                         the first chunk is garbled
     """
-    from abs_replay.spec import faults
+    return _replay(Options(**options))  # type: ignore[arg-type]
+
+
+def _replay(options: Options) -> int:
+    cassette, program = what(options.arguments, options.recording, options.store)
+    player, faults = _player(cassette, options), _faults(options)
+    gc.freeze()  # the cassette stays to the end: collections need not look at it again
+    source = None if options.recording else Path(options.arguments[0])
+    wanted = options.hybrid.of(source, options.store, options.quiet)
+    if options.forward:
+        need_mitmproxy()
+    stop = Stop()
+    with stop.on_signals(), asked_live(cassette, wanted) as hybrid, ExitStack() as opened:
+        server = opened.enter_context(_server(player, hybrid, faults, program, options))
+        variables = _led(server, player, program, options, opened)
+        status = run(program, variables, stop) if program else stop.wait()
+    return _end(player, server.faults, hybrid, status, options)
+
+
+def _player(cassette: "Cassette", options: Options) -> "Player":
+    from abs_replay.matching import Match
+    from abs_replay.player import Player
     from abs_replay.spec.configuration import find
 
     said = find(Path.cwd()).match
-    cassette, program = _what(arguments, recording, store)
-    return _replay(
-        cassette,
-        program,
-        Options(
-            port,
-            match or said.mode or "canonical",
-            said.ignore,
-            timing,
-            fail_unused,
-            quiet,
-            report,
-            explain,
-            forward,
-            faults.load(fault) if fault is not None else None,
-            hybrid.of(None if recording else Path(arguments[0]), store, quiet),
-        ),
-    )
+    return Player(cassette, Match(options.match or said.mode or "canonical"), said.ignore)
 
 
-def _what(
-    arguments: Sequence[str], recording: str | None, store: Path | None
-) -> "tuple[Cassette, Sequence[str]]":
-    if recording is not None:
-        return _from_store(recording, store), arguments
-    if not arguments:
-        raise UsageError("nothing to replay: say abs replay FILE.cassette.json, or --recording last")
-    return from_file(Path(arguments[0])), arguments[1:]
+def _faults(options: Options) -> "Faults | None":
+    from abs_replay.spec.faults import load
+
+    return None if options.fault is None else load(options.fault)
 
 
-def _from_store(recording: str, store: Path | None) -> "Cassette":
-    from abs_replay.cassette import Cassette
-    from abs_replay.store import Store, default_path
-
-    stored = Store(default_path(store, os.environ))
-    found = stored.recording(recording)
-    exchanges = stored.exchanges(found.id)
-    if not exchanges and stored.traces(found.id):
-        raise UsageError(
-            f"recording {found.name} holds traces and no exchanges: there is nothing to replay; abs grade "
-            "judges it"
-        )
-    return Cassette(found, exchanges)
-
-
-def from_file(path: Path) -> "Cassette":
-    """Read a cassette; raises `CassetteError`."""
-    from abs_replay.cassette import loads
-
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        hint = "the first argument is the cassette, unless --recording R is given"
-        raise CassetteError(f"{path} can not be read: {error.strerror} ({hint})") from None
-    except UnicodeDecodeError:
-        raise CassetteError(f"{path} is no UTF-8 text, as cassettes are") from None
-    return loads(text, str(path))
-
-
-def _replay(cassette: "Cassette", program: Sequence[str], options: Options) -> int:
-    from abs_replay.matching import Match
-    from abs_replay.player import Player
-    from abs_replay.player.miss import explain, explain_played
+def _server(
+    player: "Player", hybrid: Hybrid, faults: "Faults | None", program: Sequence[str], options: Options
+) -> "ReplayServer":
+    from abs_replay.player.miss import explain_played
     from abs_replay.server import ReplayServer
 
     def tell(played: "Played", request: "Request") -> None:
         say(f"played: {explain_played(played, request)}")
 
-    def report(miss: "Miss") -> None:
-        say_lines(f"miss: {explain(miss, cassette.exchanges)}")
+    return ReplayServer(
+        player,
+        port=_port(program, options),
+        speed=options.timing,
+        on_miss=_teller(player.cassette),
+        on_played=tell if options.explain else None,
+        faults=faults,
+        live=hybrid.live,
+    )
 
-    player = Player(cassette, Match(options.match), options.ignore)
-    gc.freeze()  # the cassette stays to the end: collections need not look at it again
-    port = options.port if options.port is not None else 0 if program else DEFAULT_PORT
-    stop = _Stop()
+
+def _port(program: Sequence[str], options: Options) -> int:
+    """For people a port that they know, for a program any that is free."""
+    return options.port if options.port is not None else 0 if program else DEFAULT_PORT
+
+
+def _teller(cassette: "Cassette") -> "Callable[[Miss], None]":
+    """Say each miss with what is nearest."""
+    from abs_replay.player.miss import explain
+
+    return lambda miss: say_lines(f"miss: {explain(miss, cassette.exchanges)}")
+
+
+def _led(
+    server: "ReplayServer", player: "Player", program: Sequence[str], options: Options, opened: ExitStack
+) -> Mapping[str, str]:
+    """The variables that lead a program here, once they are said."""
+    token, cassette = uuid.uuid4().hex[:12] if program else "", player.cassette
+    variables: Mapping[str, str] = replay_environment(
+        server.addresses(token), os.environ, cassette.recording.upstreams
+    )
+    proxy = None
     if options.forward:
-        need_mitmproxy()
-    with stop.on_signals(), asked_live(cassette, options.hybrid) as hybrid, ExitStack() as opened:
-        serving = ReplayServer(
-            player,
-            port=port,
-            speed=options.speed,
-            on_miss=report,
-            on_played=tell if options.explain else None,
-            faults=options.faults,
-            live=hybrid.live,
-        )
-        server = opened.enter_context(serving)
-        token = uuid.uuid4().hex[:12] if program else ""
-        declared = cassette.recording.upstreams
-        variables = replay_environment(server.addresses(token), os.environ, declared)
-        proxy = None
-        if options.forward:
-            around = forwarded(server, player, report, variables, token=token, port=port)
-            proxy, variables = opened.enter_context(around)
-        if not options.quiet:
-            _show(cassette, server, variables, proxy)
-        status = _run(program, variables, stop) if program else stop.wait()
-    return _end(player, server.faults, hybrid, status, options)
-
-
-@dataclass(slots=True)
-class _Stop:
-    """Whether to stop, and whether the terminal said so, to the whole group of processes."""
-
-    event: threading.Event = field(default_factory=threading.Event)
-    told: bool = False
-
-    @contextmanager
-    def on_signals(self) -> Iterator[None]:
-        before = {number: signal.signal(number, self._note) for number in STOPPING}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _note(self, number: int, _: FrameType | None) -> None:
-        self.told = number == signal.SIGINT
-        self.event.set()
-
-    def wait(self) -> int:
-        self.event.wait()
-        return 0
-
-
-def _run(program: Sequence[str], variables: Mapping[str, str], stop: _Stop) -> int:
-    from abs_replay import child
-
-    process = child.start(program, variables)
-
-    def await_end() -> None:
-        process.wait()
-        stop.event.set()
-
-    threading.Thread(target=await_end, daemon=True).start()
-    stop.wait()
-    return child.finish(process, told=stop.told)
+        port = _port(program, options)
+        around = forwarded(server, player, _teller(cassette), variables, token=token, port=port)
+        proxy, variables = opened.enter_context(around)
+    if not options.quiet:
+        _show(cassette, server, variables, proxy)
+    return variables
 
 
 def _show(

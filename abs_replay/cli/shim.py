@@ -78,7 +78,7 @@ def _record(name: str, server: Sequence[str], store: Path | None, own_name: str 
 
 
 def _replay(name: str, path: Path, fail_unused: bool) -> int:
-    from abs_replay.cli.replay import from_file
+    from abs_replay.cli.replayed import from_file
     from abs_replay.matching import Match
     from abs_replay.player import Player
     from abs_replay.shim.replaying import ReplayedServer, serve
