@@ -17,7 +17,7 @@ from abs_replay.judges.engine import Sample
 from abs_replay.judges.fence import new_name
 from abs_replay.judges.prices import cost_of
 from abs_replay.judges.prompt import PROMPT_VERSION, criteria_of, render
-from abs_replay.judges.settings import EngineSettings, Unconfigured
+from abs_replay.judges.settings import EngineSettings, Unconfigured, sendable_key
 
 # Room for the thoughts of a reasoning model, which count as output: with little of it the answer is cut off.
 MAX_TOKENS: Final = 8192
@@ -108,9 +108,8 @@ def key_headers(settings: EngineSettings, usual: str, before: str = "") -> dict[
 
     Raises `Unconfigured` for what no header can hold: a quote of a word processor, a line's end within.
     """
-    key, name = (settings.api_key or "").strip(), settings.api_key_header or usual
-    if not (key.isascii() and key.isprintable()):
-        raise Unconfigured("the judge's key holds a character that no key has: copy it again")
+    key = sendable_key(settings.api_key or "", "the judge's key")
+    name = settings.api_key_header or usual
     if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):  # a token of RFC 9110
         raise Unconfigured(f"--judge-api-key-header: `{name}` can not be the name of a header")
     if name.lower() == usual.lower():

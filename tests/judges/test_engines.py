@@ -315,8 +315,8 @@ class TestKeys:
     @pytest.mark.parametrize(
         ("settings", "wrong"),
         [
-            ({"api_key": "sk-“quoted”"}, "holds a character that no key has"),
-            ({"api_key": "sk-1\nsk-2"}, "holds a character that no key has"),
+            ({"api_key": "sk-“quoted”"}, "holds characters that can not be sent"),
+            ({"api_key": "sk-1\nsk-2"}, "holds characters that can not be sent"),
             ({"api_key_header": "api key"}, "`api key` can not be the name of a header"),
         ],
     )
