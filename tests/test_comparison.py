@@ -360,3 +360,23 @@ def test_what_was_decided_anew_and_came_out_the_same_is_named() -> None:
     told = as_json(found)["decided_anew"]
     assert isinstance(told, list)
     assert [(each["at"], each["causes"]) for each in told] == [(RULE, ["rule"])]
+
+
+def test_sessions_that_were_played_again_are_compared_though_their_traces_are_new() -> None:
+    def played(trace: str, status: Status, port: int, row: int = 0) -> Run:
+        made = run(behavior(0, "x", verdict(RULE, status)), trace=trace)
+        return replace(made, agent=f"http://127.0.0.1:{port}", row=row, trace_digest=trace)
+
+    before = [played("t-1", Status.PASSED, 1), played("t-2", Status.PASSED, 1, row=1)]
+    after = [played("t-3", Status.PASSED, 2), played("t-4", Status.FAILED, 2, row=1)]
+    found = compare(grading("a", *before), grading("b", *after))
+    assert [(flip.before.trace, flip.after.trace, flip.causes) for flip in found.flips] == [
+        ("t-2", "t-4", (Cause.TRACE,))
+    ]
+    assert (found.only_before, found.only_after, found.same) == ((), (), 1)
+
+
+def test_of_several_trials_none_is_taken_for_one_of_another_time() -> None:
+    once = replace(run(behavior(0, "x", verdict(RULE))), agent="a")
+    found = compare(grading("a", once, replace(once, trace="u")), grading("b", replace(once, trace="v")))
+    assert (len(found.only_before), len(found.only_after)) == (2, 1)

@@ -1,15 +1,17 @@
 """Which verdict of one grading belongs to which of the other.
 
-Runs are paired by session and trace, those of a renamed session by trace. Within a run an evaluation
+Runs are paired by session and trace, those of a renamed session by trace, and those that `abs run` played once
+each time, which makes a new trace, by what they played. Within a run an evaluation
 is first looked for where it stood, then wherever its behavior went, so that a behavior added above
 moves nothing; only then is it taken for an edited one.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from abs_replay import exact_json
+from abs_replay.comparison.scenarios import Scenario, scenario_of
 from abs_replay.verdicts import MATCH, BehaviorResult, Run, Status, Verdict
 
 
@@ -65,11 +67,27 @@ def paired_runs(before: Iterable[Run], after: Iterable[Run]) -> Pairs[Run]:
     """
     before, after = tuple(before), tuple(after)
     renamed = _sole_sessions(before, after) & _sole_sessions(after, before)
+    once = _played_once(before) & _played_once(after)
     return paired(
         before,
         after,
-        [lambda run: (run.session, run.trace), lambda run: run.trace if run.trace in renamed else None],
+        [
+            lambda run: (run.session, run.trace),
+            lambda run: run.trace if run.trace in renamed else None,
+            lambda run: scenario if (scenario := _played(run)) in once else None,
+        ],
     )
+
+
+def _played(run: Run) -> Scenario | None:
+    """What was played, whatever the agent is called, whose address is often another each time."""
+    return None if run.agent is None else replace(scenario_of(run), agent=None)
+
+
+def _played_once(runs: Sequence[Run]) -> set[Scenario]:
+    """Which trial belongs to which of another grading can not be told where there are several."""
+    counts = Counter(scenario for run in runs if (scenario := _played(run)))
+    return {scenario for scenario, count in counts.items() if count == 1}
 
 
 def _sole_sessions(runs: Sequence[Run], others: Sequence[Run]) -> set[str]:
