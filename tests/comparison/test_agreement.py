@@ -36,7 +36,7 @@ def test_kappa_alone_misleads_where_nearly_everything_passes() -> None:
     assert table.agreement == pytest.approx(0.92)
     assert table.kappa == pytest.approx(0.158, abs=5e-4)
     assert table.ac1 == pytest.approx(0.912, abs=5e-4)
-    assert (table.prevalence, table.tnr) == (0.95, 0.2)
+    assert (table.prevalence, table.judge_rate, table.tnr) == (0.95, 0.95, 0.2)
     assert table.tpr == pytest.approx(91 / 95)
 
 
@@ -52,7 +52,7 @@ def test_what_can_not_be_said_is_not_said() -> None:
     assert Confusion().agreement is Confusion().kappa is Confusion().ac1 is None
     assert Confusion(10).kappa is None  # all of one kind, so that all of it may be chance
     assert Confusion(10).ac1 == 1
-    assert Confusion(10).tnr is None
+    assert Confusion(10).tnr is Confusion().judge_rate is Confusion().prevalence is None
     assert Confusion(9, 0, 0, 9).kappa_interval is None  # no two differ, which shows no spread
 
 
