@@ -1,9 +1,9 @@
 """Which verdict of one grading belongs to which of the other.
 
-Runs are paired by session and trace, those of a renamed session by trace, and those that `abs run` played once
-each time, which makes a new trace, by what they played. Within a run an evaluation
-is first looked for where it stood, then wherever its behavior went, so that a behavior added above
-moves nothing; only then is it taken for an edited one.
+Runs are paired by session and trace, those of a renamed session by trace, and those that `abs run` played
+once each time, which makes a new trace, by what they played. Within a run an evaluation is first looked for
+where it stood, then wherever its behavior went, so that a behavior added above moves nothing; only then is it
+taken for an edited one.
 """
 
 from collections import Counter, defaultdict, deque

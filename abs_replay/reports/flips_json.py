@@ -67,6 +67,7 @@ def _sides(before: Check, after: Check) -> dict[str, Json]:
     return {
         "session": after.session,
         "trace": after.trace,
+        "trace_before": before.trace,
         "at": after.at,
         "at_before": before.at,
         "type": after.type,
