@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from abs_replay.errors import JudgeError
 from abs_replay.exact_json import Json, dumps, loads
-from abs_replay.judges.calling import Arrived, Said, Turn
+from abs_replay.judges.calling import Arrived, Said, Turn, written
 from abs_replay.judges.model_engine import ModelEngine, Parameters, endpoint, parameters_of
 from abs_replay.judges.posting import Poster
 from abs_replay.judges.reply_form import NAME, SCHEMA
@@ -85,7 +85,7 @@ class Converse:
         return {**body, "toolConfig": form} if form else body
 
     async def send(self, body: Mapping[str, Json]) -> Arrived:
-        return await self._poster.post(body, await self._sign.headers(self._url, dumps(body).encode()))
+        return await self._poster.post(body, await self._sign.headers(self._url, written(body).encode()))
 
     def said(self, text: str) -> Said:
         value: Any = loads(text)
