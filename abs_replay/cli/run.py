@@ -86,6 +86,7 @@ def command(**options: object) -> int:
     \b
     abs run order.abs.yaml --agent http://localhost:8080        a live agent
     abs run order.abs.yaml --cassette order.cassette.json       its recording; nothing else runs
+    abs run order.abs.yaml --agent URL --judge-model gpt-5.4-mini    and a judge for what needs one
 
     What was said is kept as a recording, and what it came to as a grading, unless --no-store is given.
     The exit status is 0 when every session passed, 1 when not, or when the agent or the cassette had no
@@ -104,6 +105,7 @@ class Played:
 
 def run(options: Options) -> int:
     """Play, grade, keep, print; gives the exit status."""
+    from abs_replay.cli.judge_progress import progress_of
     from abs_replay.cli.redaction import configured_rules
     from abs_replay.cli.stage import open_stage
     from abs_replay.spec.configuration import find
@@ -119,7 +121,8 @@ def run(options: Options) -> int:
         raise UsageError(f"nothing to run: no row has {' and '.join(options.filters)}")
     store = _store(options)
     url = options.agent or (None if options.cassette else _default_agent(configuration))
-    with open_judge(options.judge, configuration, store) as judge:
+    progress = progress_of(options.ci)
+    with open_judge(options.judge, configuration, store, progress=progress) as judge:
         with open_stage(url, options.cassette, options.agent_format, options.timeout) as stage:
             played = _play(parts, stage, store, configured_rules(say))
         report = _report(documents, played, stage.name, options, judge)
