@@ -1,7 +1,7 @@
 """An hour of a team's traffic, in minutes: does the memory of a recorder stay flat?
 
-A request a second and streams beside it for an hour are as many exchanges as 20 a second for three minutes. What
-mitmdump alone comes to under the same load stands beside it.
+A request a second, and streams beside it, are in an hour as many exchanges as 20 a second in three minutes.
+What mitmdump alone comes to under the same load stands beside it.
 `python -m benchmarks.hour [SECONDS]`
 """
 
@@ -17,7 +17,7 @@ HOUR, STREAMS = 3600, 20
 
 
 def grown(memory: Sequence[float]) -> float:
-    """MiB by which the last third lies above the second, by their medians: checkpoints of the store are peaks."""
+    """MiB by which the last third lies above the second, by medians: checkpoints of the store are peaks."""
     third = len(memory) // 3
     return median(memory[-third:]) - median(memory[third : 2 * third])
 
