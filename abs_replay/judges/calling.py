@@ -22,11 +22,12 @@ from abs_replay.judgement import Usage
 from abs_replay.judges.engine import Attempt, Outcome
 from abs_replay.judges.waiting import asked_to_wait
 
-type Kind = Literal["limited", "away", "timed out"]
+type Kind = Literal["told to wait", "limited", "away", "timed out"]
 
-# How often a call is tried again, by what stopped it: a limit passes, a service that does not come back
-# within half a minute will not within two, and what timed out once takes as long, and as much, each time.
-BUDGET: Final[Mapping[Kind, int]] = {"limited": 10, "away": 5, "timed out": 1}
+# How often a call is tried again, by what stopped it. A limit passes, and where many calls wait for few
+# places each may wait often; a service that does not come back within half a minute will not within two;
+# what timed out once takes as long, and as much, each time.
+BUDGET: Final[Mapping[Kind, int]] = {"told to wait": 40, "limited": 10, "away": 5, "timed out": 1}
 LONGEST_WAIT: Final = 120.0  # seconds; who asks for more asks to come back another day
 _BACKOFF: Final = wait_exponential_jitter(initial=0.5, max=20, jitter=0.5)
 
@@ -192,7 +193,8 @@ class Caller:
             wait = asked_to_wait(arrived.headers, arrived.text)
             if (wait is not None and wait > LONGEST_WAIT) or arrived.headers.get("x-should-retry") == "false":
                 return Trouble(f"{problem}; it asks to wait {wait:g} s" if wait else problem)
-            return TriableTrouble(problem, "limited" if status in (429, 529) else "away", wait)
+            limit: Kind = "limited" if wait is None else "told to wait"
+            return TriableTrouble(problem, limit if status in (429, 529) else "away", wait)
         return Trouble(problem)
 
 
@@ -253,6 +255,8 @@ def _advice(status: int, text: str) -> str | None:
     """What to do about what no other question would fare better with."""
     if status == 401 or (status == 400 and "API_KEY_INVALID" in text) or "API key not valid" in text:
         return "is the key right (--judge-api-key, or the vendor's variable)?"
+    if status == 429 and "PerDay" in text:  # Gemini's, with a wait that is much too short
+        return "the day's quota is used up"
     if status == 403:
         return "the key may not use this model or endpoint"
     if status in (301, 302, 303, 307, 308, 404, 405, 410):

@@ -181,7 +181,7 @@ class TestTroublesOfTheService:
     def test_a_limit_that_never_ends_is_an_error_of_this_question(
         self, vendor: str, canned: Serve, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(calling, "BUDGET", {"limited": 2, "away": 1, "timed out": 1})
+        monkeypatch.setattr(calling, "BUDGET", {"told to wait": 2, "limited": 1, "away": 1, "timed out": 1})
         limit = {**REPLIES[vendor]["rate limit"], "headers": {"retry-after": "0"}}
         (sample,) = sampled(opened(vendor, canned(limit).url), question("contains: blue"))
         assert (outcomes(sample), sample.score, sample.settled) == (["failed"] * 3, None, False)
