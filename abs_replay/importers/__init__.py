@@ -78,6 +78,7 @@ IMPORTERS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "nock": ("abs_replay.importers.nock", "recordings of nock"),
     "mcp-recorder": ("abs_replay.importers.mcp_recorder", "MCP sessions of mcp-recorder"),
+    "realtime": ("abs_replay.importers.realtime_tape", "messages of a WebSocket with a realtime model, YAML"),
     "tcp": ("abs_replay.importers.tcp_capture", "reads of TCP connections that carry HTTP/1.1, JSON Lines"),
     "inspect": ("abs_replay.importers.inspect_logs", "logs of Inspect, .eval or .json"),
     "tau-bench": ("abs_replay.importers.tau_bench", "trajectories of tau-bench and tau2-bench"),

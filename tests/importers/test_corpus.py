@@ -22,11 +22,7 @@ from abs_replay.importers.placing import place
 # Bodies without a request, or trajectories and logs without bytes: nothing that could be replayed.
 BODIES = ("anthropic-sdk-python/", "vercel-ai/", "gemini-cli/")
 WORDS = ("inspect_ai/", "swe-agent/", "tau-bench/", "openai-agents-python/", "MANIFEST.md")
-WORDS_TOO = (
-    "logfire/tests/otel_integrations/cassettes/test_claude_agent_sdk/tool_use_conversation.json",
-    # The messages of a WebSocket alone.
-    "pydantic-ai/tests/realtime/cassettes/test_xai_ws/test_tool_call_round.yaml",
-)
+WORDS_TOO = ("logfire/tests/otel_integrations/cassettes/test_claude_agent_sdk/tool_use_conversation.json",)
 BROKEN = "mitmproxy/test/mitmproxy/data/corrupted_har/brokenfile.har"
 EXCHANGES = (
     "cassette",
@@ -38,6 +34,7 @@ EXCHANGES = (
     "nock",
     "mcp-recorder",
     "tcp",
+    "realtime",
     "pair",
 )
 
@@ -70,7 +67,8 @@ def test_every_recording_of_exchanges_is_imported_whatever_tool_made_it(corpus: 
     exchanges = Counter({name: len(imported.exchanges) for name, (_, imported) in read_all(corpus).items()})
     assert counted["vcr"] >= 136
     assert counted["ruby-vcr"] >= 28
-    assert counted.total() >= 196
+    assert counted["realtime"] == 1
+    assert counted.total() >= 197
     assert exchanges.total() >= 520
     assert min(exchanges.values()) > 0
 

@@ -17,7 +17,7 @@ MADE = (".cassette.json", ".txt", ".trace.jsonl")
 FILES = sorted(path for path in FIXTURES.glob("*/*") if not path.name.endswith(MADE))
 EXCHANGES = (
     *("cassette", "vcr", "ruby-vcr", "go-vcr", "har", "mitmproxy"),
-    *("nock", "mcp-recorder", "tcp", "pair"),
+    *("nock", "mcp-recorder", "tcp", "pair", "realtime"),
 )
 
 
