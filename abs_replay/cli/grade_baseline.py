@@ -22,20 +22,22 @@ NO_PLACE = ("junit", "github")  # formats that can not show what flipped
 def refuse_mixed(options: Options) -> None:
     """Raise `UsageError` for a baseline or gates that what else was said leaves without a meaning."""
     gates = _gates(options)
-    if options.dry_run and (options.baseline or gates.given):
+    if options.dry_run and (options.baseline or gates):
         flag = "--baseline could be compared with" if options.baseline else "a gate could be held against"
         raise UsageError(f"--dry-run judges nothing that {flag}: leave one out")
-    if gates.compare and not options.baseline:
-        flag = "--fail-on" if gates.fail_on else "--margin"
+    compares = gates is not None and gates.compare
+    if compares and not options.baseline:
+        flag = "--margin" if options.fail_on is None else "--fail-on"
         raise UsageError(f"{flag} compares: say with what, as in --baseline last")
-    if options.baseline and options.format_ in NO_PLACE and not gates.compare:
+    if options.baseline and options.format_ in NO_PLACE and not compares:
         raise UsageError(f"--format {options.format_} has no place for what --baseline finds: use abs diff")
     if options.traces and options.baseline == "last" and not options.store:
         raise UsageError("--baseline last looks into a store: name it with --store, or give a saved report")
 
 
-def _gates(options: Options) -> "Gates":
-    return gates_of(options.fail_on, options.min_pass_rate, options.bound, options.margin)
+def _gates(options: Options) -> "Gates | None":
+    said = options.fail_on, options.min_pass_rate, options.bound, options.margin
+    return None if all(one is None for one in said) else gates_of(*said)  # most gradings compare nothing
 
 
 def baseline_of(options: Options, selection: "Selection") -> "Grading | None":
@@ -83,7 +85,7 @@ class Outcome:
 def outcome_of(options: Options, report: "Report", comparison: "Comparison | None") -> Outcome:
     """By the gates; without any, and where there is nothing to compare with, every session has to pass."""
     gates = _gates(options)
-    if not gates.given or (gates.compare and comparison is None):
+    if gates is None or (gates.compare and comparison is None):
         return Outcome(0 if report.result is Result.PASSED else 1)
     from abs_replay.comparison.gates import failures
     from abs_replay.comparison.tallies import rate_of

@@ -126,7 +126,10 @@ def _interval(interval: Interval | None) -> Json:
 def in_report(runs: Sequence[Run]) -> dict[str, Json] | None:
     """What a JSON report says of trials; None where nothing was tried twice."""
     trials = trials_of(runs)
-    return as_json(trials, usual_ks(trials), intervals=False) if are_trials(trials) else None
+    if not are_trials(trials):
+        return None
+    found = as_json(trials, usual_ks(trials), intervals=False)
+    return found | {"scenarios": [_scenario(each) for each in trials if len(each.traces) > 1]}
 
 
 def line(runs: Sequence[Run]) -> str | None:
