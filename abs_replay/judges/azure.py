@@ -22,7 +22,7 @@ from abs_replay.exact_json import Json
 from abs_replay.judgement import Question, Usage
 from abs_replay.judges import azure_ratings, azure_safety, azure_token
 from abs_replay.judges.calling import Caller, Turn
-from abs_replay.judges.engine import Sample
+from abs_replay.judges.engine import Engine, Sample
 from abs_replay.judges.fence import new_name
 from abs_replay.judges.inputs import inputs_of, wanted
 from abs_replay.judges.model_engine import (
@@ -34,7 +34,8 @@ from abs_replay.judges.model_engine import (
 )
 from abs_replay.judges.openai_compatible import ChatCompletions
 from abs_replay.judges.prices import cost_of
-from abs_replay.judges.rating import Put, ServiceEngine, named, rate
+from abs_replay.judges.rating import Put, ServiceEngine, rate
+from abs_replay.judges.routing import Absent
 from abs_replay.judges.settings import EngineSettings, Unconfigured, checked_url, own
 
 if TYPE_CHECKING:
@@ -66,40 +67,34 @@ class Azure:
 
     @property
     def shown(self) -> str:
-        return "azure" if isinstance(self.model, str) else f"azure {self.model.chat.model}"
+        return "azure" if isinstance(self.model, str) else self.model.shown
 
     @property
     def fingerprint(self) -> str:
-        """Of both: which of them answers follows from the question."""
-        parts: dict[str, Json] = {
-            "model": self.model if isinstance(self.model, str) else self.model.fingerprint,
-            "safety": self.safety if isinstance(self.safety, str) else self.safety.fingerprint,
-        }
-        safety, model = self.safety, self.model
-        where = model.where if not isinstance(model, str) else ""
-        if not where and not isinstance(safety, str):
-            where = safety.service.where
-        return named("azure", self.shown, where, parts)
+        """Of both; an answer depends on one of them, and is kept under that one's (`part`)."""
+        return " ".join(
+            each if isinstance(each, str) else each.fingerprint for each in (self.model, self.safety)
+        )
+
+    def part(self, question: Question) -> Engine:
+        """The one that decides such a question."""
+        of_safety = question.type in azure_safety.METRICS and not wanted(question)
+        part = self.safety if of_safety else self.model
+        return Absent("azure", part) if isinstance(part, str) else part
 
     def refuses(self, question: Question) -> str | None:
-        part = self._part(question)
-        return part if isinstance(part, str) else part.refuses(question)
+        return self.part(question).refuses(question)
 
     def estimate(self, question: Question) -> Usage:
-        part = self._part(question)
-        return Usage() if isinstance(part, str) else part.estimate(question)
+        return self.part(question).estimate(question)
 
     async def sample(self, question: Question, number: int) -> Sample:
-        part = self._part(question)
-        return Sample(None, "", part) if isinstance(part, str) else await part.sample(question, number)
+        return await self.part(question).sample(question, number)
 
     async def close(self) -> None:
         for part in (self.model, self.safety):
             if not isinstance(part, str):
                 await part.close()
-
-    def _part(self, question: Question) -> "Deployment | ServiceEngine | str":
-        return self.safety if question.type in azure_safety.METRICS and not wanted(question) else self.model
 
 
 # -- the project
@@ -224,11 +219,12 @@ class Deployment:
     ratings: Ratings
     settings: EngineSettings
     parameters: Parameters
+    name: str = "azure"
     _reached: bool = False
 
     @property
-    def where(self) -> str:
-        return self.ratings.where
+    def shown(self) -> str:
+        return self.chat.shown
 
     @property
     def fingerprint(self) -> str:

@@ -97,9 +97,9 @@ class Routes:
         name, asked_for = chosen(question, self._choices, self._known)
         engine = self._engine(name)
         if asked_for or name == BUILT_IN or isinstance(engine, Absent) or engine.refuses(question) is None:
-            return engine
+            return _part(engine, question)
         stand_in = self._engine(BUILT_IN)
-        return engine if isinstance(stand_in, Absent) else stand_in
+        return _part(engine, question) if isinstance(stand_in, Absent) else stand_in
 
     @property
     def engines(self) -> tuple[Engine, ...]:
@@ -117,3 +117,10 @@ class Routes:
             except Unconfigured as lacking:
                 self._opened[name] = Absent(name, str(lacking))
         return self._opened[name]
+
+
+def _part(engine: Engine, question: Question) -> Engine:
+    """Of an engine that is made of several, the one that decides: what another of them depends on is none of
+    the answer's business."""
+    part: Callable[[Question], Engine] | None = getattr(engine, "part", None)
+    return engine if part is None else part(question)

@@ -15,6 +15,7 @@ from abs_replay.exact_json import Json
 from abs_replay.judgement import Question
 from abs_replay.judges import open_engine
 from abs_replay.judges.engine import Engine, Sample
+from abs_replay.judges.routing import Choices, Routes
 from abs_replay.judges.settings import EngineSettings, Unconfigured
 from fixtures.judges.services import Services, serving
 
@@ -438,6 +439,19 @@ def test_azure_without_a_project_refuses_safety_and_says_what_to_set(
     only = azure(server, {"AZURE_OPENAI_ENDPOINT": ""})
     assert "set AZURE_OPENAI_ENDPOINT" in (only.refuses(asked("Fluency")) or "")
     assert only.refuses(asked("Violence")) is None
+
+
+def test_an_answer_of_azure_depends_on_the_part_that_gives_it(
+    server: Services, logged_in: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fingerprint(type_: str, environment: Mapping[str, str]) -> str:
+        found = Routes(Choices(default="azure"), lambda _: azure(server, environment), lambda _: True)
+        return found.engine_for(asked(type_)).fingerprint
+
+    project, deployment = {"AZURE_AI_PROJECT_ENDPOINT": ""}, {"AZURE_OPENAI_DEPLOYMENT": "another"}
+    assert fingerprint("Fluency", {}) == fingerprint("Fluency", project)
+    assert fingerprint("Fluency", {}) != fingerprint("Fluency", deployment)
+    assert fingerprint("Violence", {}) == fingerprint("Violence", deployment)
 
 
 def test_nobody_logged_in_at_azure_is_told(
