@@ -9,7 +9,7 @@ from abs_replay.cli.columns import length, moment, size
 from abs_replay.reports import Screen
 from abs_replay.reports.cells import cut, escaped, painted, right, wrapped
 from abs_replay.reports.totals import plural
-from abs_replay.trace import Step, Trace, Visibility
+from abs_replay.trace import Step, Trace, Usage, Visibility
 
 LEAST_WORDS = 24  # cells; where fewer are left beside the columns, words begin on a line of their own
 MOST_OF_A_STRUCTURE = 2000  # characters of arguments, or of content that is no text
@@ -36,11 +36,17 @@ def heading(trace: Trace) -> Iterator[str]:
         "agent version": trace.agent_version,
         "branch of": branch and f"{branch.trace}, after its step {branch.step or 0}",
         "models": ", ".join(trace.models),
-        "tokens": trace.usage and f"{trace.usage.input_tokens} in, {trace.usage.output_tokens} out",
+        "tokens": trace.usage and _tokens(trace.usage),
         "tags": tags,
         **{f"bound {name}": exact_json.dumps(value) for name, value in trace.bindings.items()},
     }
     yield from (escaped(f"  {name}: {value}") for name, value in facts.items() if value)
+
+
+def _tokens(usage: Usage) -> str:
+    cached = f" ({usage.cached_tokens} cached)" if usage.cached_tokens else ""
+    thought = f" ({usage.reasoning_tokens} thought)" if usage.reasoning_tokens else ""
+    return f"{usage.input_tokens} in{cached}, {usage.output_tokens} out{thought}"
 
 
 def marks(step: Step) -> list[str]:

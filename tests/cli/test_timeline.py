@@ -117,3 +117,8 @@ def test_words_that_nobody_can_read_to_the_end_are_cut_and_say_their_size() -> N
 def test_a_few_signs_without_a_shape_make_no_bytes_of_words() -> None:
     words = "\x1b[31mred\x1b[0m and back again, " * 40
     assert "back again" in timeline(Trace("t-2", (Step(1, "user", "says", content=words),)), None)[-60:]
+
+
+def test_what_was_cached_or_thought_stands_behind_its_total() -> None:
+    step = Step(1, "assistant", "responds", content="hi", usage=Usage(30, 9, 20, 5))
+    assert "  tokens: 30 in (20 cached), 9 out (5 thought)\n" in timeline(Trace("t", (step,)), None)
