@@ -19,7 +19,7 @@ from abs_replay.judges.calling import Arrived, Said, Turn, written
 from abs_replay.judges.model_engine import ModelEngine, Parameters, endpoint, parameters_of
 from abs_replay.judges.posting import Poster
 from abs_replay.judges.reply_form import NAME, SCHEMA
-from abs_replay.judges.settings import EngineSettings, Unconfigured, own
+from abs_replay.judges.settings import EngineSettings, Unconfigured, checked_url, own
 
 _TOOL: Final[Json] = {
     "toolSpec": {"name": NAME, "description": "Report the judgement.", "inputSchema": {"json": SCHEMA}}
@@ -65,7 +65,9 @@ class Converse:
         settings: EngineSettings,
         parameters: Parameters,
     ) -> None:
-        self.where = endpoint(settings.base_url or f"https://bedrock-runtime.{region}.amazonaws.com")
+        at = settings.base_url or own(settings, "", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME")
+        at = at or f"https://bedrock-runtime.{region}.amazonaws.com"
+        self.where = endpoint(checked_url(at, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"))
         self._url = f"{self.where}/model/{quote(model, safe='')}/converse"
         self._poster, self._sign = Poster(self._url, {}, settings.timeout), sign
         self._parameters = parameters

@@ -266,6 +266,7 @@ def test_what_is_not_set_is_named(
         ("azure", "AZURE_OPENAI_ENDPOINT"),
         ("azure", "AZURE_AI_PROJECT_ENDPOINT"),
         ("aievaluator", "AIEVALUATOR_ENGINE_URL"),
+        ("aws", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"),
     ],
 )
 @pytest.mark.parametrize(
@@ -275,7 +276,7 @@ def test_an_address_that_is_none_is_named_by_its_variable_and_not_shown(
     server: Services, logged_in: list[str], name: str, variable: str, url: str
 ) -> None:
     with pytest.raises(UsageError) as error:
-        open_engine(name, settings(name, server.url, {variable: url}))
+        open_engine(name, settings(name, server.url, {variable: url}, base_url=None))
     assert str(error.value) == f"{variable} must be an http or https address without user and password"
 
 
