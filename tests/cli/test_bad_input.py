@@ -76,7 +76,7 @@ DOCUMENTS: dict[str, tuple[str | bytes, str]] = {
     "very many keys": (HEAD + "".join(f"key{n}: x\n" for n in range(10_000)), r":7: key0: unknown key"),
     "very many ids": (
         HEAD
-        + "".join(f"  - {{ actor: user, action: says, id: i{n}, requires: j{n} }}\n" for n in range(4000)),
+        + "".join(f"  - {{ actor: user, action: says, id: i{n}, requires: j{n} }}\n" for n in range(2000)),
         r":7: behaviors\[2\].requires: no behavior has the id",
     ),
     "deep flow": (HEAD + "    with: " + "[" * 500_000, r":7: no valid YAML: .*nesting depth"),
