@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from abs_replay.store.rows import Row
-from abs_replay.store.texts import json_or_null, json_text, plain
+from abs_replay.store.texts import json_or_null, json_text, plain, texts_json
 from abs_replay.verdicts import Grading, Provenance, Run, Verdict
 
 type Carried = frozenset[tuple[str, str, str]]
@@ -49,13 +49,13 @@ def run_row(grading_id: str, number: int, run: Run) -> Row:
         run.result.value,
         plain(run.agent),
         run.row,
-        json_text(run.bindings),
+        json_text(run.bindings) if run.bindings else "{}",
         list(run.extra),
-        json_text(run.extra_labels),
-        json_text([asdict(question) for question in run.questions]),
+        texts_json(run.extra_labels),
+        json_text([asdict(question) for question in run.questions]) if run.questions else "[]",
         run.require_match,
         run.strict_user,
-        json_text(run.lines),
+        texts_json(dict(run.lines)),
         plain(run.problem),
         run.trace_digest or None,
     )

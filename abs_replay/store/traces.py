@@ -162,6 +162,9 @@ def step_row(recording_id: str, trace_id: str, step: Step) -> Row:
     )
 
 
+_VISIBILITY = {each.value: each for each in Visibility}  # to call it for each step takes as long as the rest
+
+
 def _step(seq: int, actor: str, action: str, target: str | None, *rest: Any) -> Step:
     content, arguments, call_id, at_ms, duration_ms, visibility, group, sources, *rest_ = rest
     model, asked, made, error, retries, segment, cached, reasoned = rest_
@@ -175,9 +178,9 @@ def _step(seq: int, actor: str, action: str, target: str | None, *rest: Any) -> 
         call_id=call_id,
         at_ms=at_ms,
         duration_ms=duration_ms,
-        visibility=Visibility(visibility),
+        visibility=_VISIBILITY[visibility],
         parallel_group=group,
-        sources=tuple(_sources(json_value(sources))),
+        sources=() if sources == "[]" else tuple(_sources(json_value(sources))),
         model=model,
         usage=None if asked is None else Usage(asked, made, cached or 0, reasoned or 0),
         error=error,
