@@ -294,6 +294,30 @@ def test_a_fingerprint_is_of_what_an_evaluation_says_once_resolved(tmp_path: Pat
     assert of(parts, v="a") != of(parts, v="b")
 
 
+def test_what_decides_over_an_answer_changes_no_question(tmp_path: Path) -> None:
+    def parts(**more: Any) -> list[str]:
+        rule = {"type": "llm_judge", "criteria": "kind?", **more}
+        return str(_rule(tmp_path, rule, {"v": "1"}).fingerprint).split(".", 2)
+
+    question, decision, version = parts()
+    for more in ({"threshold": 0.5}, {"blocking": True}, {"when": "{{v}} == 1"}, {"reason": "rude"}):
+        assert parts(**more)[0] == question, more
+        assert parts(**more)[1] != decision, more
+    asked = parts(criteria="short?")
+    assert (asked[0] != question, asked[1:]) == (True, [decision, version])
+
+
+def test_the_kind_of_a_composition_decides_and_asks_nothing(tmp_path: Path) -> None:
+    def parts(type_: str, *values: str) -> list[str]:
+        rule = {"type": type_, "evaluations": [{"type": "contains", "value": value} for value in values]}
+        return str(_rule(tmp_path, rule, {}).fingerprint).split(".", 2)
+
+    every, some = parts("all_of", "a", "b"), parts("any_of", "a", "b")
+    assert every[0] == some[0]
+    assert every[1] != some[1]
+    assert parts("all_of", "b", "a")[0] != every[0]
+
+
 def test_variables_of_the_command_line_are_text_or_json() -> None:
     given_ = ["a=1", "b:=1.50", "c=x=y", "d:=[true]", "e=", "cases.city=Rome", "f=:=", "größe=XL"]
     assert parse_variables(given_) == {
