@@ -33,7 +33,7 @@ class Held:
         self.begun_again: dict[str, int] = {}
 
     @contextmanager
-    def _reading(self, settings: opening.Settings = opening.SETTINGS) -> Iterator[DuckDBPyConnection]:
+    def _reading(self, settings: opening.Settings = opening.TO_READ) -> Iterator[DuckDBPyConnection]:
         with opening.reading(self.path, self._patience, self._say, settings) as connection:
             reading.show_spooled(connection, self._beside())
             yield connection

@@ -38,6 +38,8 @@ SETTINGS: Settings = {
     "autoload_known_extensions": "false",
     "checkpoint_threshold": "1GB",
 }
+# A store may come from strangers: a view in it can name files, or turn on a log. The lock goes last.
+TO_READ: Settings = SETTINGS | {"enable_external_access": "false", "lock_configuration": "true"}
 
 
 _guard = threading.Lock()
@@ -53,7 +55,7 @@ def reading(
     path: Path,
     patience: float,
     say: Callable[[str], None] = say_on_stderr,
-    settings: Settings = SETTINGS,
+    settings: Settings = TO_READ,
 ) -> Iterator[DuckDBPyConnection]:
     """The store, to read from; raises `StoreError` where there is none, `StoreLocked` after `patience` s."""
     with _explaining(path):
@@ -274,9 +276,9 @@ def _explaining(path: Path) -> Iterator[None]:
     except OSError as error:
         what = f"{error.strerror} ({error.filename})" if error.filename else str(error)
         raise StoreError(f"store {path} can not be used: {what}; name another with --store") from error
-    except duckdb.ProgrammingError:
-        raise  # our own SQL is wrong: a bug
     except duckdb.Error as error:
+        if isinstance(error, duckdb.ProgrammingError) and "configuration has been locked" not in str(error):
+            raise  # our own SQL is wrong: a bug
         what = _first_line(str(error))
         raise StoreError(f"store {path} can not be used: {what}; name another with --store") from error
 

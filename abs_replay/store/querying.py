@@ -24,8 +24,8 @@ from abs_replay.trace import Trace
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-SHUT_IN: opening.Settings = opening.SETTINGS | {
-    "enable_external_access": "false",
+SHUT_IN: opening.Settings = opening.TO_READ | {
+    "lock_configuration": "false",  # until all is set
     "allow_community_extensions": "false",
     "allow_persistent_secrets": "false",
     "python_enable_replacements": "false",

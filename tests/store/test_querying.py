@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from abs_replay.errors import UsageError
+from abs_replay.errors import StoreError, UsageError
 from abs_replay.exchange import Recording
 from abs_replay.store import Store, querying
 from abs_replay.testing import step, trace
@@ -280,3 +280,24 @@ def test_a_condition_holds_where_it_is_true_and_not_where_it_is_null(
     connection: duckdb.DuckDBPyConnection, condition: str
 ) -> None:
     assert querying.fitting(connection, condition, 20) == {("r-1", "t-1"): condition != "NULL"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "enable_logging(storage = 'file', storage_path = 'FOLDER/log')",
+        "read_text('FOLDER/store.duckdb.bak')",
+    ],
+)
+def test_no_command_that_reads_a_store_obeys_a_view_in_it(folder: Path, tmp_path: Path, source: str) -> None:
+    path = tmp_path / "store.duckdb"
+    shutil.copy(folder / "store.duckdb", path)
+    shutil.copy(folder / "store.duckdb.bak", tmp_path)
+    every = "SELECT * FROM exchanges_kept UNION ALL SELECT * FROM exchanges_recent"
+    with duckdb.connect(path) as connection:
+        counted = f"(SELECT count(*) FROM {source.replace('FOLDER', str(tmp_path))})"
+        connection.execute(f"CREATE OR REPLACE VIEW exchanges AS {every} WHERE {counted} > 0")
+
+    with pytest.raises(StoreError, match=r"operations are disabled|has been locked"):
+        Store(path).exchange_summaries()
+    assert sorted(os.listdir(tmp_path)) == ["store.duckdb", "store.duckdb.bak"]
