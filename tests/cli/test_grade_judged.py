@@ -135,7 +135,7 @@ def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(folder: Path, url
     conversations(60, start=1000)
     flags = ["--store", "s.duckdb", "--judge-concurrency", "4"]
     abs_ = Path(sys.executable).parent / "abs"
-    command = [abs_, "grade", "cups.abs.yaml", "--traces", "t.trace.jsonl", *flags]
+    command = [str(abs_), "grade", "cups.abs.yaml", "--traces", "t.trace.jsonl", *flags]
     before = asked(url)
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 30
