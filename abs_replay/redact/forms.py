@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from abs_replay.redact.bodies import Edit
 from abs_replay.redact.names import is_of_parameter
@@ -15,6 +16,8 @@ _NAME = re.compile(rb'[ ;]name="([^"\r\n]{1,256})"', re.IGNORECASE)
 _LENGTH = re.compile(rb"^content-length:[ \t]*(\d{1,12})[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _LONGEST_HEAD = 8192
+_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip (RFC 1952), zstd (RFC 8878)
+_MOST_PACKED = 16  # each may come to much
 
 
 def secret_fields(content_type: str, data: bytes, of: Of) -> Iterator[Edit]:
@@ -39,6 +42,13 @@ def lengths(content_type: str, before: bytes, data: bytes) -> Iterator[Edit]:
         found, was = _LENGTH.search(data, *new[0]), _LENGTH.search(before, *old[0])
         if found and was and int(was[1]) == old[2] - old[1] and int(found[1]) != new[2] - new[1]:
             yield *found.span(1), str(new[2] - new[1]).encode()
+
+
+def packed_parts(content_type: str, data: bytes) -> Iterator[tuple[int, int]]:
+    """From where to where those parts of a multipart body stand that are packed: a file that was gzipped."""
+    if content_type.lower().startswith("multipart/"):
+        contents = ((start, stop) for _, start, stop in _parts(content_type, data))
+        yield from islice((span for span in contents if data.startswith(_PACKED, *span)), _MOST_PACKED)
 
 
 def _parts(content_type: str, data: bytes) -> Iterator[tuple[tuple[int, int], int, int]]:

@@ -27,6 +27,7 @@ _MARKS = (  # the longer ones first: that of UTF-32 begins like that of UTF-16
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _FIRST = _MAGIC + _MARKS
+_TEXTUAL = re.compile(r"json|^text/|xml|javascript|x-www-form", re.IGNORECASE)
 _BEGINS = b'\x1f\x28\xff\xfe\0x{[<"'  # the first bytes of all that is seen
 _NARROW = re.compile(rb"(\0?)[{\[<\"]\0[^\0]")  # how JSON or XML begins in UTF-16 without a mark
 
@@ -62,6 +63,23 @@ def codings(content_encoding: str, content_type: str) -> tuple[str, ...]:
     charset = re.sub(r"(\d)(?=[lb]e$)", r"\1-", charset)
     wide = (charset,) if charset in ("utf-16", "utf-32", *WIDE) else ()
     return (*wide, *(name for name in said if name not in ("", "identity")))
+
+
+def unsaid(content_type: str, data: bytes) -> tuple[str, ...]:
+    """The coding of a body that is said to be text, and is none: brotli has no mark."""
+    if not _TEXTUAL.search(content_type) or _seen(data) or _is_text(data[:256]):
+        return ()
+    opened = unpacked("br", data, (len(data),))
+    return ("br",) if opened is not None and _is_text(opened.plain) else ()
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether it is UTF-8, perhaps up to the middle of a letter."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _exact(coding: str, data: bytes) -> str:

@@ -8,7 +8,7 @@ from abs_replay.exchange import Body, Exchange, Headers, Outcome, Recording, Req
 from abs_replay.plugins import foreign, told
 from abs_replay.redact.bodies import rebuilt, resized, sized
 from abs_replay.redact.finders import TooSlow
-from abs_replay.redact.layers import cleaned, codings
+from abs_replay.redact.layers import cleaned, codings, unsaid
 from abs_replay.redact.named import is_like_a_credential
 from abs_replay.redact.names import is_of_header, is_of_parameter
 from abs_replay.redact.placeholders import Placeholders
@@ -184,7 +184,7 @@ class Redactor:
 
     def _body(self, body: Body, headers: Headers, ended: bool) -> Body:
         kind, whole = header(headers, "content-type") or "", _is_whole(body, headers, ended)
-        said = codings(header(headers, "content-encoding") or "", kind)
+        said = codings(header(headers, "content-encoding") or "", kind) or unsaid(kind, body.data)
 
         def clean(data: bytes, ends: Sequence[int], *, ended: bool = False) -> tuple[bytes, Sequence[int]]:
             return self._search.body(data, ends, kind, whole or ended)

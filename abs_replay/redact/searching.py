@@ -9,8 +9,9 @@ from abs_replay.redact import frames
 from abs_replay.redact.bodies import Edit, edited
 from abs_replay.redact.events import divided, loosely_joined
 from abs_replay.redact.fitting import Fitting
-from abs_replay.redact.forms import lengths, secret_fields
+from abs_replay.redact.forms import lengths, packed_parts, secret_fields
 from abs_replay.redact.json_paths import values
+from abs_replay.redact.layers import cleaned
 from abs_replay.redact.named import named
 from abs_replay.redact.placeholders import PLACEHOLDER, Placeholders
 from abs_replay.redact.rules import Rules
@@ -83,8 +84,15 @@ class Search:
         yield from divided(data, self._edits, whole, partial(self._edits, own=False))
         if content_type and self._rules.builtin:
             yield from secret_fields(content_type, data, self._placeholders.of)
+        for start, stop in packed_parts(content_type, data):
+            clean, _ = cleaned(data[start:stop], (), (), self._part)
+            if clean != data[start:stop]:
+                yield start, stop, clean
         if self._rules.paths:
             yield from self._at_paths(data)
+
+    def _part(self, data: bytes, ends: Sequence[int], *, ended: bool = False) -> tuple[bytes, Sequence[int]]:
+        return self.replaced(data, ends)
 
     def lines(self, data: bytes, ends: Sequence[int]) -> tuple[bytes, Sequence[int]]:
         """Replace what lies over several of the lines that end there and are no JSON."""

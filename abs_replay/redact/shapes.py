@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from abs_replay.redact.named import is_like_a_credential
 from abs_replay.redact.names import is_of_parameter
 from abs_replay.redact.slices import SLICE, contains, places, spans
 from abs_replay.redact.vendors import VENDORS
@@ -74,6 +75,23 @@ def is_basic(credentials: bytes) -> bool:
     return ":" in plain and plain.isprintable()
 
 
+# What sentences about passwords go on with, and no password is: "sha256", "32-character", "2nd", "{0}".
+_NO_PASSWORD = re.compile(
+    rb"(?:sha|md|utf|aes|rsa|base|bcrypt|argon|pbkdf|scrypt|oauth|rfc|iso|v)[-_]?\d[\w-]*"
+    rb"|\d+(?:[-_.][A-Za-z]+)+|\d+(?:st|nd|rd|th|x|k|ms?|s|h|days?|chars?|characters?)|[{$%(].*|\w+\(.*",
+    re.IGNORECASE,
+)
+
+
+def _is_password(word: bytes) -> bool:
+    """Whether a word of a sentence is no word of a language: it has a letter and a digit."""
+    is_mixed = re.search(rb"\d", word) and re.search(rb"[A-Za-z]", word)
+    return bool(is_mixed) and not _NO_PASSWORD.fullmatch(word)
+
+
+# What people say of a secret in a chat: "my password is X", "the API key is X".
+_SAID = r""" is:? {0,2}[\\"'`*]{0,4}((?:[^\s"'`\\<>,;]{5,255})[^\s"'`\\<>,;.:!?)*\]])"""
+
 # What stands between a member's name and its value, in JSON and in JSON inside a text.
 _MEMBER = r'\\{0,3}"\s{0,8}:\s{0,8}\\{0,3}"'
 
@@ -114,6 +132,24 @@ SHAPES = (
         "|session=|KeyId=|key_id=|assertion=",
         r"""[A-Za-z_]+=([^&\s"'<>\\#;]{6,2048})""",
         IN_URL,
+    ),
+    _shape("key", "word is", "assword is", "assword" + _SAID, None, _is_password),
+    _shape("key", "phrase is", "assphrase is", "assphrase" + _SAID, None, _is_password),
+    _shape(
+        "key",
+        "key is",
+        "pi key is|PI key is|pi-key is|ccess key is|ecret key is",
+        r"[A-Za-z-]+ ?key" + _SAID,
+        None,
+        is_like_a_credential,
+    ),
+    _shape(
+        "key",
+        "oken is",
+        "ccess token is|uth token is|PI token is|pi token is|earer token is|efresh token is|bot token is",
+        r"[A-Za-z]+ token" + _SAID,
+        None,
+        is_like_a_credential,
     ),
     _shape(
         "auth",

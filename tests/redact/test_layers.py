@@ -4,6 +4,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable
+from importlib import import_module
 
 import pytest
 from backports import zstd
@@ -12,6 +13,7 @@ from abs_replay.decoders.content import unpack
 from abs_replay.exchange import Body, Channel, Chunk, Exchange, Headers, Request, Response, Role
 from abs_replay.redact import redact
 
+brotli = import_module("brotli")  # which has no types
 KEY = "sk-proj-Abcdefghijklmnop1234567890"
 SENT = json.dumps({"say": f"it is {KEY}", "n": "ü😀"}, ensure_ascii=False)
 KEPT = SENT.replace(KEY, "<key:1>")
@@ -36,6 +38,21 @@ def test_what_is_packed_is_opened_though_no_header_says_it(
 ) -> None:
     kept = answered(pack(SENT.encode()), (("content-type", kind),))
     assert unpack(kept.data).decode() == KEPT
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_brotli_that_no_header_says_is_opened_where_text_is_said(whole: bool) -> None:
+    sent = json.dumps({"say": [f"it is {KEY}", *("words" * 2000)]}).encode()
+    wire = brotli.compress(sent)[: None if whole else -3]
+    kept = answered(wire, (("content-type", "application/json"),))
+    assert KEY.encode() not in brotli.Decompressor().process(kept.data)
+    assert brotli.Decompressor().process(kept.data).startswith(b'{"say": ["it is <key:1>"')
+    assert answered(wire, (("content-type", "application/octet-stream"),)).data == wire
+
+
+def test_latin_text_is_not_taken_for_brotli() -> None:
+    sent = f"é {KEY}".encode("latin-1")
+    assert answered(sent, (("content-type", "text/plain"),)).data == "é <key:1>".encode("latin-1")
 
 
 def test_what_is_packed_inside_of_what_is_said_is_opened_too() -> None:

@@ -3,10 +3,7 @@
 import base64
 import json
 from dataclasses import replace
-from email.parser import BytesParser
-from email.policy import HTTP
 from itertools import accumulate
-from urllib.parse import parse_qs
 
 import pytest
 from hypothesis import given
@@ -14,99 +11,17 @@ from hypothesis import strategies as st
 
 from abs_replay.decoders import aws_events
 from abs_replay.exchange import (
-    Body,
-    Channel,
-    Chunk,
     Exchange,
-    Headers,
     Message,
     Request,
     Response,
-    Role,
     WebSocket,
 )
 from abs_replay.redact import Redactor, redact
 from abs_replay.redact.frames import written
+from tests.redact.sent import KEY, SECRET, WORDS, answer_of, body_of, exchange
 
-KEY = "sk-proj-Abcdefghijklmnop1234567890"
-FORM = "application/x-www-form-urlencoded"
-MULTIPART = 'multipart/form-data; boundary="b 1"'
 FRAMES = "application/vnd.amazon.eventstream"
-
-
-def exchange(
-    body: bytes = b"", content_type: str = "", answer: bytes = b"", ends: tuple[int, ...] = ()
-) -> Exchange:
-    headers: Headers = (("content-type", content_type),)
-    chunks = tuple(Chunk(end, float(end)) for end in ends)
-    return Exchange(
-        id="1",
-        channel=Channel(Role.LLM, "llm"),
-        started_at=0.0,
-        request=Request("POST", "/", (*headers, ("content-length", str(len(body)))), Body(body)),
-        response=Response(200, headers, Body(answer, chunks)),
-    )
-
-
-def body_of(text: bytes, content_type: str = "application/json") -> bytes:
-    return redact(exchange(text, content_type)).request.body.data
-
-
-def answer_of(result: Exchange) -> Body:
-    assert result.response
-    return result.response.body
-
-
-@pytest.mark.parametrize(
-    ("sent", "kept"),
-    [
-        (b"password=abc&user=me", b"password=<key:1>&user=me"),
-        (b"user=me&client_secret=a%2Bb&password=c", b"user=me&client_secret=<key:1>&password=<key:2>"),
-        (b"grant_type=x&refresh_token=a&scope=b", b"grant_type=x&refresh_token=<key:1>&scope=b"),
-        (b"country_code=DE&code=DE&monkey=1&sort_key=a", b"country_code=DE&code=DE&monkey=1&sort_key=a"),
-    ],
-)
-def test_fields_of_a_form_that_are_named_like_secrets_are_replaced(sent: bytes, kept: bytes) -> None:
-    result = redact(exchange(sent, FORM))
-    assert result.request.body.data == kept
-    assert dict(result.request.headers)["content-length"] == str(len(kept))
-
-
-def multipart(**fields: bytes) -> bytes:
-    parts = [
-        b'--b 1\r\nContent-Disposition: form-data; name="%s"\r\nContent-Length: %d\r\n\r\n%s\r\n'
-        % (name.encode(), len(value), value)
-        for name, value in fields.items()
-    ]
-    return b"".join(parts) + b"--b 1--\r\n"
-
-
-def fields_of(body: bytes) -> dict[str, bytes]:
-    message = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + MULTIPART.encode() + b"\r\n\r\n" + body)
-    found = {}
-    for part in message.iter_parts():
-        content = part.get_payload(decode=True)
-        assert isinstance(content, bytes)
-        assert int(part["content-length"]) == len(content)
-        found[str(part.get_param("name", header="content-disposition"))] = content
-    return found
-
-
-def test_parts_of_a_multipart_body_lose_their_secrets_and_keep_heads_and_boundaries() -> None:
-    sent = multipart(api_key=b"a\r\nb", note=b"it is " + KEY.encode(), file=b"\x00\x01--b", password=b"")
-    result = redact(exchange(sent, MULTIPART)).request.body.data
-    assert fields_of(result) == {
-        "api_key": b"<key:2>",
-        "note": b"it is <key:1>",
-        "file": b"\x00\x01--b",
-        "password": b"",
-    }
-
-
-def test_a_multipart_body_that_is_none_or_is_cut_keeps_its_bytes() -> None:
-    for body in (b"--b 1\r\nno head", b"nothing", b"--b 1--\r\n", multipart(api_key=b"a")[:-12][:60]):
-        assert body_of(body, MULTIPART) == body
-    assert body_of(multipart(api_key=b"a"), "multipart/form-data") == multipart(api_key=b"a")
 
 
 @pytest.mark.parametrize(
@@ -259,10 +174,6 @@ def test_texts_and_recordings_lose_their_secrets_with_what_the_exchanges_taught(
     )
 
 
-SECRET = st.from_regex(r"\Ask-[A-Za-z0-9]{20,40}\Z")
-WORDS = st.text(max_size=12)
-
-
 @given(SECRET, st.lists(st.tuples(WORDS, WORDS), max_size=6), st.data())
 def test_json_stays_json_however_its_secrets_are_written(
     secret: str, members: list[tuple[str, str]], data: st.DataObject
@@ -286,15 +197,3 @@ def test_json_stays_json_however_its_secrets_are_written(
     assert secret not in base64.b64decode(kept["b"]).decode()
     assert json.loads(kept["in"])["plain"] == " <key:1> "
     assert body_of(body) == body
-
-
-@given(SECRET, st.lists(st.binary(max_size=20), min_size=1, max_size=5), st.integers(0, 4))
-def test_multipart_and_forms_stay_what_they_are(secret: str, values: list[bytes], at: int) -> None:
-    values[at % len(values)] += b" " + secret.encode()
-    values = [value.replace(b"--b 1", b"").replace(b"\n", b"").replace(b"\r", b"") for value in values]
-    named = {f"field{number}": value for number, value in enumerate(values)}
-    kept = fields_of(body_of(multipart(**named), MULTIPART))
-    assert list(kept) == list(named)
-    assert secret.encode() not in b"".join(kept.values())
-    form = body_of(f"a=1&token={secret}&b={secret}%20".encode(), FORM).decode()
-    assert parse_qs(form) == {"a": ["1"], "token": ["<key:1>"], "b": ["<key:1> "]}

@@ -83,3 +83,38 @@ def test_what_texts_call_a_secret_is_replaced(text: str, kept: str) -> None:
 def test_texts_without_a_secret_are_left_alone(text: str) -> None:
     plain = exchange(body=text.encode(), answer=text.encode())
     assert redact(plain) is plain
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Hi, my password is hunter2.", "Hi, my password is <key:1>."),
+        ("The Password is: 'Tr0ub4dor&3', thanks", "The Password is: '<key:1>', thanks"),
+        ('{"content":"my password is \\"s3cret!x\\" ok"}', '{"content":"my password is \\"<key:1>\\" ok"}'),
+        ("my passphrase is correct4horse", "my passphrase is <key:1>"),
+        ("your api key is 9f8e7d6c5b4a39281706f5e4d3c2b1a0 today", "your api key is <key:1> today"),
+        ("the access token is **abcDEF1234567890xyz**", "the access token is **<key:1>**"),
+    ],
+)
+def test_what_people_say_of_a_secret_is_replaced(text: str, kept: str) -> None:
+    result = redact(exchange(body=text.encode()))
+    assert result.request.body.data.decode() == kept
+    assert redact(result) is result
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Your password is required. The password is incorrect, or the password is expired.",
+        "The password is sha256-hashed, its password is base64 encoded, a password is 32-character long",
+        "a password is 8-16 characters; my password is {password1}; the password is getpass1()",
+        "If the password is too short: the password is at least 12 characters",
+        "Le mot de passe est perdu2; my password is <auth:1>",
+        "The API key is invalid. Your api key is not-configured-yet, the API key is required for this.",
+        "the access token is expired; this token is xY12345678901234567 of the vocabulary",
+        "the primary key is order_id_1234567890123, the public key is abcdefghijklmnop1234",
+    ],
+)
+def test_sentences_about_secrets_that_name_none_are_left_alone(text: str) -> None:
+    asked = exchange(body=text.encode())
+    assert redact(asked) is asked
