@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from abs_replay.exact_json import Json, dumps, loads
 from abs_replay.judgement import Question, digest_of
-from abs_replay.judges.calling import Arrived, Said
+from abs_replay.judges.calling import Arrived, Origins, Said
 from abs_replay.judges.fence import BEGIN, END, new_name
 from abs_replay.judges.inputs import Inputs, inputs_of, record, wanted
 from abs_replay.judges.model_engine import endpoint
@@ -106,6 +106,8 @@ def _input(question: Question, criteria: str) -> str:
 
 class Direct:
     """The service."""
+
+    origins = Origins("AIEVALUATOR_ENGINE_URL", "AIEVALUATOR_API_KEY", "judge_model")
 
     def __init__(self, url: str, key: str | None, settings: EngineSettings) -> None:
         self.where = endpoint(url)

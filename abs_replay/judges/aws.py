@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from abs_replay.errors import JudgeError
 from abs_replay.exact_json import Json, dumps, loads
-from abs_replay.judges.calling import Arrived, Said, Turn, written
+from abs_replay.judges.calling import Arrived, Origins, Said, Turn, written
 from abs_replay.judges.model_engine import ModelEngine, Parameters, endpoint, parameters_of
 from abs_replay.judges.posting import Poster
 from abs_replay.judges.reply_form import NAME, SCHEMA
@@ -56,6 +56,8 @@ def open_engine(settings: EngineSettings) -> ModelEngine:
 
 class Converse:
     """The wire: POST /model/MODEL/converse."""
+
+    origins = Origins("AWS_REGION", "AWS_ACCESS_KEY_ID, or a profile", "BEDROCK_EVALUATOR_MODEL_ID")
 
     def __init__(
         self,

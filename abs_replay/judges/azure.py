@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from abs_replay.exact_json import Json
 from abs_replay.judgement import Question, Usage
 from abs_replay.judges import azure_ratings, azure_safety, azure_token
-from abs_replay.judges.calling import Caller, Turn
+from abs_replay.judges.calling import Caller, Origins, Turn
 from abs_replay.judges.engine import Engine, Sample
 from abs_replay.judges.fence import new_name
 from abs_replay.judges.inputs import inputs_of, wanted
@@ -181,6 +181,8 @@ class Access:
 
 class Chat(ChatCompletions):
     """The wire of our own prompt."""
+
+    origins = Origins("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_DEPLOYMENT")
 
     def __init__(self, access: Access, settings: EngineSettings, parameters: Parameters) -> None:
         super().__init__(access.model, replace(settings, api_key=access.key), parameters)

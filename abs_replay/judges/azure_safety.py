@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from abs_replay.exact_json import Json, dumps, loads
 from abs_replay.judges.azure_token import Token
-from abs_replay.judges.calling import Arrived, Said
+from abs_replay.judges.calling import Arrived, Origins, Said
 from abs_replay.judges.inputs import Inputs
 from abs_replay.judges.model_engine import endpoint
 from abs_replay.judges.posting import Poster
@@ -54,6 +54,8 @@ def put_of(type_: str, inputs: Inputs) -> Put | str:
 
 class Safety:
     """The service."""
+
+    origins = Origins("AZURE_AI_PROJECT_ENDPOINT", "az login", "AZURE_AI_PROJECT_ENDPOINT")
 
     def __init__(self, project: str, token: Token, timeout: float) -> None:
         self.where = endpoint(project)

@@ -62,6 +62,15 @@ class Said:
     output_tokens: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """Where somebody said what a wire has, for advice. A wire may have its own as `origins`."""
+
+    address: str = "--judge-base-url"
+    key: str = "--judge-api-key, or the vendor's variable"
+    model: str = "--judge-model"
+
+
 class Trouble(Exception):
     """A call without a reply. `wait` is what the service asked for, in seconds."""
 
@@ -108,6 +117,11 @@ class Caller:
     cost: Callable[[str | None, int, int], float | None]
     reached: bool = field(default=False)
 
+    @property
+    def origins(self) -> Origins:
+        found: Origins = getattr(self.wire, "origins", Origins())
+        return found
+
     async def call(self, system: str, turns: Sequence[Turn], attempts: list[Attempt]) -> Said:
         """Call until there is a reply; every try is added to `attempts`, the reply's own by the caller.
 
@@ -122,7 +136,7 @@ class Caller:
             if not self.reached and trouble.kind == "away":
                 raise JudgeError(
                     f"the judge at {self.wire.where} can not be reached: {trouble}; is it running, and is "
-                    "--judge-base-url right?"
+                    f"{self.origins.address} right?"
                 ) from None
             raise
         return said
@@ -186,7 +200,7 @@ class Caller:
     def _trouble(self, arrived: Arrived) -> Exception:
         """Say what an error status means."""
         status, problem = arrived.status, _problem(arrived)
-        advice = _advice(status, arrived.text)
+        advice = _advice(status, arrived.text, self.origins)
         if advice:
             return JudgeError(f"the judge at {self.wire.where} refuses: {problem}; {advice}")
         if status == 429 or status in (408, 409, 425) or status >= 500:
@@ -251,16 +265,16 @@ def error_of(text: str) -> str:
     return str(error)
 
 
-def _advice(status: int, text: str) -> str | None:
+def _advice(status: int, text: str, origins: Origins) -> str | None:
     """What to do about what no other question would fare better with."""
     if status == 401 or (status == 400 and "API_KEY_INVALID" in text) or "API key not valid" in text:
-        return "is the key right (--judge-api-key, or the vendor's variable)?"
+        return f"is the key right ({origins.key})?"
     if status == 429 and "PerDay" in text:  # Gemini's, with a wait that is much too short
         return "the day's quota is used up"
     if status == 403:
         return "the key may not use this model or endpoint"
     if status in (301, 302, 303, 307, 308, 404, 405, 410):
-        return "is the model's name right (--judge-model), and the address (--judge-base-url)?"
+        return f"is the model's name right ({origins.model}), and the address ({origins.address})?"
     if status == 402 or "insufficient_quota" in text or "credit balance is too low" in text:
         return "the account has no credit left"
     return None

@@ -20,7 +20,7 @@ from typing import Any, Final
 from abs_replay.errors import JudgeError
 from abs_replay.exact_json import Json, dumps, loads
 from abs_replay.judgement import Question, digest_of
-from abs_replay.judges.calling import Arrived, Said
+from abs_replay.judges.calling import Arrived, Origins, Said
 from abs_replay.judges.fence import BEGIN, END, fenced, new_name
 from abs_replay.judges.inputs import Inputs, inputs_of, record, wanted
 from abs_replay.judges.model_engine import endpoint
@@ -129,6 +129,10 @@ def _pointwise(criteria: str, question: Question, inputs: Inputs | None) -> Put:
 
 class Evaluation:
     """The service: POST .../locations/LOCATION:evaluateInstances."""
+
+    origins = Origins(
+        "GOOGLE_CLOUD_LOCATION", "gcloud auth application-default login", "GOOGLE_CLOUD_PROJECT"
+    )
 
     def __init__(self, project: str, location: str, settings: EngineSettings) -> None:
         base = settings.base_url or f"https://{location}-aiplatform.googleapis.com"

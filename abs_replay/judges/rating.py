@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from abs_replay.exact_json import Json, Number, loads
 from abs_replay.judgement import Question, Usage, digest_of
-from abs_replay.judges.calling import Arrived, Caller, Said, Trouble, Turn
+from abs_replay.judges.calling import Arrived, Caller, Origins, Said, Trouble, Turn
 from abs_replay.judges.engine import Attempt, Sample
 from abs_replay.judges.reply import Unreadable
 
@@ -140,6 +140,11 @@ class _Fixed:
     @property
     def where(self) -> str:
         return self.service.where
+
+    @property
+    def origins(self) -> Origins:
+        found: Origins = getattr(self.service, "origins", Origins())
+        return found
 
     def body(self, system: str, turns: Sequence[Turn]) -> dict[str, Json]:
         return dict(self.fixed)
