@@ -17,6 +17,7 @@ from abs_replay.verdicts import Grading
 
 if TYPE_CHECKING:
     from abs_replay.comparison import Comparison
+    from abs_replay.store import Store
 
 FORMATS = ("table", "json", "markdown", "github")
 
@@ -50,11 +51,12 @@ def command(
     A and B are gradings in the store (an id, its beginning, last, last~1) or saved reports. The exit status
     is 0, or 1 when a gate (--fail-on, --min-pass-rate, --margin) does not hold, 2 for wrong usage.
     """
-    from abs_replay.comparison import compare
     from abs_replay.comparison.gates import failures
 
     gates = gates_of(fail_on, min_pass_rate, bound, margin)
-    compared = compare(find_grading(before, store), find_grading(after, store))
+    saved = all(Path(ref).is_file() for ref in (before, after))
+    gradings = find_grading(before, store), find_grading(after, store)
+    compared = compare_kept(*gradings, None if saved else store_of(store))
     failed = failures(gates, compared.rate_after, compared)
     put_out(_written(compared, failed, gates.given, format_, paper=output is not None), output)
     for line in failed:
@@ -81,9 +83,26 @@ def find_grading(ref: str, store: Path | None) -> Grading:
         return read_report(Path(ref))
     if ref.lower().endswith(".json"):
         raise UsageError(f"{ref}: no such file; save one with abs grade --format json --output {ref}")
+    return store_of(store).grading(ref)
+
+
+def store_of(store: Path | None) -> "Store":
+    """The store that the flag names, `ABS_STORE`, or the usual one."""
     from abs_replay.store import Store, default_path
 
-    return Store(default_path(store, os.environ)).grading(ref)
+    return Store(default_path(store, os.environ))
+
+
+def compare_kept(before: Grading, after: Grading, store: "Store | None") -> "Comparison":
+    """Compare two gradings; the store, if there is one, knows what judges said at other times."""
+    from abs_replay.comparison import compare
+    from abs_replay.comparison.repeats import asked, with_repeats
+
+    compared = compare(before, after)
+    questions = {question for question, _ in asked(compared)}
+    if not questions or store is None or not store.path.exists():
+        return compared
+    return with_repeats(compared, store.scores(list(questions)))
 
 
 def read_report(path: Path) -> Grading:

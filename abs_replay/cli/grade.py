@@ -117,7 +117,7 @@ def _graded(work: Work, baseline: "Grading | None") -> int:
     except KeyboardInterrupt:
         return stopped(work)
     grading = kept(report, work)
-    comparison = compared(baseline, grading)
+    comparison = compared(work.options, baseline, grading)
     outcome = outcome_of(work.options, grading.report, comparison)
     print_(grading.report, comparison, outcome.failures, work.options)
     outcome.told(grading.report)

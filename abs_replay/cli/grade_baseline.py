@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from abs_replay.cli.gates import gates_of
-from abs_replay.cli.grade_options import Options, store_of
+from abs_replay.cli.grade_options import Options, store_of, store_to_keep_in
 from abs_replay.cli.saying import say
 from abs_replay.errors import UsageError
 from abs_replay.verdicts import Result
@@ -59,12 +59,12 @@ def baseline_of(options: Options, selection: "Selection") -> "Grading | None":
     return store.grading(found)
 
 
-def compared(baseline: "Grading | None", grading: "Grading") -> "Comparison | None":
+def compared(options: Options, baseline: "Grading | None", grading: "Grading") -> "Comparison | None":
     if baseline is None:
         return None
-    from abs_replay.comparison import compare
+    from abs_replay.cli.diff import compare_kept
 
-    return compare(baseline, grading)
+    return compare_kept(baseline, grading, store_to_keep_in(options))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ class Flip:
 
     before: Check
     after: Check
+    wavers: bool = False  # whether the judge of a side is known to have said otherwise to its question
 
     @property
     def direction(self) -> Direction:
@@ -36,9 +37,10 @@ class Flip:
 
     @property
     def unstable(self) -> bool:
-        """Whether to ask again could undo it: votes were split, or nothing changed but the answer."""
+        """Whether to ask again could undo it: votes were split, or nothing changed but the answer, or the
+        same judge did say otherwise once."""
         verdicts = (self.before.verdict, self.after.verdict)
-        return any(map(_split, verdicts)) or self.causes == (Cause.NOISE,)
+        return self.wavers or any(map(_split, verdicts)) or self.causes == (Cause.NOISE,)
 
 
 def _split(verdict: Verdict | None) -> bool:

@@ -72,6 +72,19 @@ def answers(
     return {(row[0], row[1], row[2]): _answer(*row) for row in found}
 
 
+def scores(
+    connection: DuckDBPyConnection, questions: Sequence[str]
+) -> dict[tuple[str, str], tuple[float, ...]]:
+    """Every score that a judge gave to these questions, whenever: by question and judge."""
+    query = """
+        SELECT question, judge, list(score)
+        FROM answers SEMI JOIN (SELECT unnest(?::VARCHAR[]) AS question) USING (question)
+        WHERE settled AND score IS NOT NULL GROUP BY question, judge
+    """
+    found = connection.execute(query, [list(questions)]).fetchall()
+    return {(question, judge): tuple(values) for question, judge, values in found}
+
+
 def _question_row(question: Question, asked_at: float | None) -> Row:
     return (
         question.digest,

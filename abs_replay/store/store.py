@@ -235,6 +235,11 @@ class Store(Upkeep, Labelling, Querying):
         with self._writing(patience, tidy=False) as connection:
             answers.keep(connection, questions, found)
 
+    def scores(self, questions: Sequence[str]) -> dict[tuple[str, str], tuple[float, ...]]:
+        """Every score that judges, by their fingerprints, gave to these questions, by their digests."""
+        with self._reading() as connection:
+            return answers.scores(connection, questions)
+
     def answers(
         self, questions: Sequence[str], judges: Sequence[str]
     ) -> dict[answers.Key, answers.KeptAnswer]:
