@@ -103,7 +103,8 @@ def test_scenarios_are_resampled_for_the_intervals_and_one_has_none() -> None:
 def test_reports_tell_of_trials_only_where_there_are_any() -> None:
     assert (in_report(runs(1, P)), line(runs(1, P))) == (None, None)
     assert (
-        line([*runs(1, P, P), *runs(2, P, F)]) == "4 trials of 2 scenarios · pass^2 0.5 over 2 scenarios · 1 flaky: abs trials"
+        line([*runs(1, P, P), *runs(2, P, F)])
+        == "4 trials of 2 scenarios · pass^2 0.5 over 2 scenarios · 1 flaky: abs trials"
     )
     found: Any = in_report([*runs(1, P, P), *runs(2, P, F)])
     assert found["flaky"] == 1
