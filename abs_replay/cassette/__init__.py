@@ -6,8 +6,9 @@
 
 `loads(dumps(cassette)) == cassette`, and `dumps(loads(text)) == text` for a text that `dumps` wrote.
 What has its usual value is left out. Only a cassette with a WebSocket is of format 2, only one that says
-where a conversation begins, or a body by an earlier one (see `histories`), of format 3: whoever knows none of
-it refuses it, and reads the others. A text that can not be read is a `CassetteError` with its path.
+where a conversation begins, or a body by an earlier one (see `histories`), of format 3, only one that says
+headers by earlier ones (see `headers`), of format 4: whoever knows none of it refuses it, and reads the
+others. A text that can not be read is a `CassetteError` with its path.
 """
 
 import gc
@@ -38,7 +39,7 @@ from abs_replay.errors import CassetteError
 from abs_replay.exchange import Exchange, Mark, Recording, Upstream
 from abs_replay.json_styles import parse_at
 
-FORMAT = 3
+FORMAT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,8 @@ def dumps(cassette: Cassette) -> str:
 
 
 def _format(cassette: Cassette, exchanges: list[Document]) -> int:
+    if any("headers_as" in each.get(side, ()) for each in exchanges for side in ("request", "response")):
+        return 4
     if any("begins" in each or "as" in each["request"].get("body", ()) for each in exchanges):
         return 3
     return 2 if any(each.websocket for each in cassette.exchanges) else 1

@@ -4,7 +4,7 @@ from typing import Any
 
 from abs_replay.cassette.bodies import BadBody, body_document, read_body
 from abs_replay.cassette.document import Document, Wrong, maybe, number, only, take, time, time_text
-from abs_replay.cassette.headers import header_lines, read_headers
+from abs_replay.cassette.headers import header_lines, read_headers, read_said
 from abs_replay.cassette.histories import KEYS, Pointing, resolved
 from abs_replay.cassette.layout import on_a_line
 from abs_replay.cassette.sockets import read_socket, socket_document
@@ -17,11 +17,23 @@ MOST_RESOLVED = 1 << 30
 class Earlier(dict[str, bytes]):
     """The bodies of the requests that stand before, by the ids of their exchanges, in the same conversation.
 
-    `resolved` bytes were said by them so far, of the `most` that may be in the whole cassette.
+    `asked_with` are the headers of those requests, `answered_with` those of the responses. `resolved` bytes
+    were said by them so far, of the `most` that may be in the whole cassette.
     """
 
     resolved = 0
     most = MOST_RESOLVED
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked_with: dict[str, Headers] = {}
+        self.answered_with: dict[str, Headers] = {}
+
+    def clear(self) -> None:
+        """A conversation begins: nothing behind it points to what stands before it."""
+        super().clear()
+        self.asked_with.clear()
+        self.answered_with.clear()
 
     def count(self, size: int) -> None:
         """Note the size of a body that is said by an earlier one; raises `BadBody` beyond what may be."""
@@ -46,8 +58,10 @@ _EXCHANGE_KEYS = frozenset(
         "websocket",
     )
 )
-_REQUEST_KEYS = frozenset(("method", "target", "scheme", "host", "http_version", "headers", "body"))
-_RESPONSE_KEYS = frozenset(("status", "reason", "http_version", "headers", "body", "trailers"))
+_REQUEST_KEYS = frozenset(
+    ("method", "target", "scheme", "host", "http_version", "headers_as", "headers", "body")
+)
+_RESPONSE_KEYS = frozenset(("status", "reason", "http_version", "headers_as", "headers", "body", "trailers"))
 
 
 def exchange_document(exchange: Exchange, pointing: Pointing, begins: bool = False) -> Document:
@@ -60,7 +74,7 @@ def exchange_document(exchange: Exchange, pointing: Pointing, begins: bool = Fal
         "channel": str(exchange.channel),
         "started": time_text(exchange.started_at),
         "request": _request_document(exchange, pointing),
-        **said(response=None if exchange.response is None else _response_document(exchange.response)),
+        **said(response=None if exchange.response is None else _response_document(exchange, pointing)),
         **({} if exchange.outcome is Outcome.COMPLETE else {"outcome": exchange.outcome.value}),
         **said(error=exchange.error, ended_ms=exchange.ended_ms, redacted=exchange.redacted or None),
         **said(websocket=None if exchange.websocket is None else socket_document(exchange.websocket)),
@@ -69,7 +83,7 @@ def exchange_document(exchange: Exchange, pointing: Pointing, begins: bool = Fal
 
 def _request_document(exchange: Exchange, pointing: Pointing) -> Document:
     request = exchange.request
-    shown = _message_document(request.headers, request.body)
+    shown = _message_document(exchange, "request", request.headers, request.body, pointing)
     if "json" in shown.get("body", ()):
         shown["body"] = _pointed(shown["body"], exchange, pointing)
     return {
@@ -91,11 +105,13 @@ def _pointed(body: Document, exchange: Exchange, pointing: Pointing) -> Document
     return {**shorter, **{key: rest for key, rest in body.items() if key != "json"}}
 
 
-def _response_document(response: Response) -> Document:
+def _response_document(exchange: Exchange, pointing: Pointing) -> Document:
+    response = exchange.response
+    assert response is not None
     return {
         "status": response.status,
         **_unusual(response, reason="", http_version="HTTP/1.1"),
-        **_message_document(response.headers, response.body),
+        **_message_document(exchange, "response", response.headers, response.body, pointing),
         **({"trailers": header_lines(response.trailers)} if response.trailers else {}),
     }
 
@@ -109,8 +125,10 @@ def _unusual(message: Request | Response, **usual: str) -> Document:
     return {key: getattr(message, key) for key, value in usual.items() if getattr(message, key) != value}
 
 
-def _message_document(headers: Headers, body: Body) -> Document:
-    shown = {"headers": header_lines(headers)} if headers else {}
+def _message_document(
+    exchange: Exchange, side: str, headers: Headers, body: Body, pointing: Pointing
+) -> Document:
+    shown = pointing.headers.document(pointing.named(exchange.id), exchange.channel, side, headers)
     return shown if body == Body() else {**shown, "body": body_document(body)}
 
 
@@ -141,6 +159,11 @@ def read_exchange(document: Any, where: str, earlier: Earlier) -> tuple[Exchange
 def noted(exchange: Exchange, earlier: Earlier) -> Exchange:
     """Note an exchange as one that those behind it may point to."""
     earlier[exchange.id] = exchange.request.body.data
+    earlier.asked_with[exchange.id] = exchange.request.headers
+    if exchange.response is not None:
+        earlier.answered_with[exchange.id] = exchange.response.headers
+    else:
+        earlier.answered_with.pop(exchange.id, None)
     return exchange
 
 
@@ -154,7 +177,7 @@ def _read_exchange(document: Document, where: str, earlier: Earlier) -> Exchange
         channel=read_channel(take(document, "channel", str, where), f"{where}.channel"),
         started_at=time(document, "started", where, 0.0),
         request=_read_request(take(document, "request", dict, where), f"{where}.request", earlier),
-        response=None if response is None else _read_response(response, f"{where}.response"),
+        response=None if response is None else _read_response(response, f"{where}.response", earlier),
         outcome=Outcome(outcome),
         error=maybe(document, "error", str, where),
         ended_ms=number(document, "ended_ms", where, None),
@@ -168,7 +191,7 @@ def _read_request(document: Document, where: str, earlier: Earlier) -> Request:
     return Request(
         method=take(document, "method", str, where),
         target=take(document, "target", str, where),
-        headers=read_headers(document, "headers", where),
+        headers=read_said(document, where, earlier.asked_with),
         body=_read_body(document, where, earlier),
         http_version=take(document, "http_version", str, where, "HTTP/1.1"),
         scheme=take(document, "scheme", str, where, "http"),
@@ -176,14 +199,14 @@ def _read_request(document: Document, where: str, earlier: Earlier) -> Request:
     )
 
 
-def _read_response(document: Document, where: str) -> Response:
+def _read_response(document: Document, where: str, earlier: Earlier) -> Response:
     only(document, _RESPONSE_KEYS, where)
     status = take(document, "status", int, where)
     if not 100 <= status <= 999:
         raise Wrong(where, "expected three digits (RFC 9110 §15)", "status")
     return Response(
         status=status,
-        headers=read_headers(document, "headers", where),
+        headers=read_said(document, where, earlier.answered_with),
         body=_read_body(document, where),
         reason=take(document, "reason", str, where, ""),
         http_version=take(document, "http_version", str, where, "HTTP/1.1"),

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from abs_replay.cassette.bodies import BadBody
+from abs_replay.cassette.headers import Alike
 from abs_replay.exchange import Channel
 from abs_replay.json_styles import parse, write, write_each
 
@@ -49,11 +50,17 @@ class Pointing:
 
     def __init__(self, ids: Iterable[str]) -> None:
         self._once = {id_ for id_, count in Counter(ids).items() if count == 1}
+        self.headers = Alike()
         self._known: dict[_Table, dict[bytes, _Base]] = {}
 
     def begin(self) -> None:
         """A conversation begins: what stands before it may move, or go."""
         self._known.clear()
+        self.headers.begin()
+
+    def named(self, id_: str) -> str | None:
+        """Give an id that names one exchange, None for one that names several."""
+        return id_ if id_ in self._once else None
 
     def shorter(self, id_: str, channel: Channel, value: Any, length: int) -> Document | None:
         """Say a request's JSON by an earlier one; None where nothing fits, or it saves little of `length`."""

@@ -16,7 +16,7 @@ from msgspec.json import format as laid_out
 
 from abs_replay.cassette.document import Wrong, time
 from abs_replay.cassette.exchanges import Earlier, noted, read_any_body, read_channel
-from abs_replay.cassette.headers import read_headers
+from abs_replay.cassette.headers import put_into, read_headers
 from abs_replay.exchange import Body, Channel, Chunk, Exchange, Headers, Outcome, Request, Response
 from abs_replay.json_styles import parse_at
 
@@ -38,6 +38,7 @@ _NO_STYLE = None, False
 class _Request(Struct, forbid_unknown_fields=True):
     method: str
     target: str
+    headers_as: str | None = None
     headers: Raw = _NOTHING
     body: Raw = _NOTHING
     http_version: str = "HTTP/1.1"
@@ -47,6 +48,7 @@ class _Request(Struct, forbid_unknown_fields=True):
 
 class _Response(Struct, forbid_unknown_fields=True):
     status: int | float  # which keeps 200.0 from being 200
+    headers_as: str | None = None
     headers: Raw = _NOTHING
     body: Raw = _NOTHING
     reason: str = ""
@@ -110,7 +112,7 @@ def _exchange(shown: _Exchange, earlier: Earlier) -> Exchange:
         _channel(shown.channel),
         time({"started": shown.started}, "started", ""),
         _request(shown.request, earlier),
-        None if shown.response is None else _response(shown.response),
+        None if shown.response is None else _response(shown.response, earlier),
         _OUTCOMES[shown.outcome],
         shown.error,
         shown.ended_ms,
@@ -129,11 +131,16 @@ def _headers(shown: bytes) -> Headers:
     return read_headers({"headers": _LINES.decode(shown)}, "headers", "") if shown else ()
 
 
+def _said(shown: _Request | _Response, bases: dict[str, Headers]) -> Headers:
+    lines = _headers(bytes(shown.headers))
+    return lines if shown.headers_as is None else put_into(shown.headers_as, lines, "", bases)
+
+
 def _request(shown: _Request, earlier: Earlier) -> Request:
     return Request(
         shown.method,
         shown.target,
-        _headers(bytes(shown.headers)),
+        _said(shown, earlier.asked_with),
         _body(shown.body, earlier),
         shown.http_version,
         shown.scheme,
@@ -141,12 +148,12 @@ def _request(shown: _Request, earlier: Earlier) -> Request:
     )
 
 
-def _response(shown: _Response) -> Response:
+def _response(shown: _Response, earlier: Earlier) -> Response:
     if type(shown.status) is not int or not 100 <= shown.status <= 999:
         raise _Unusual
     return Response(
         shown.status,
-        _headers(bytes(shown.headers)),
+        _said(shown, earlier.answered_with),
         _body(shown.body, None),
         shown.reason,
         shown.http_version,
