@@ -14,6 +14,7 @@ from typing import Any
 
 from abs_replay import exact_json
 from abs_replay.errors import StoreLocked
+from abs_replay.exact_json import Json
 from abs_replay.judgement import Question
 from abs_replay.judges.engine import Attempt, Engine, Sample
 from abs_replay.store import KeptAnswer, Store
@@ -97,11 +98,20 @@ class Keeping:
             question,
             criteria=question.criteria and self._clean(question.criteria),
             prompt=question.prompt and self._clean(question.prompt),
-            evidence=exact_json.loads(self._clean(exact_json.dumps(question.evidence))),
+            evidence=self._clean_json(question.evidence),
         )
 
+    def _clean_json(self, value: Json) -> Json:
+        """The value without secrets; where cleaning took it away whole, the reason."""
+        text = self._clean(exact_json.dumps(value))
+        try:
+            cleaned: Json = exact_json.loads(text)
+        except ValueError:
+            return {"withheld": text}
+        return cleaned
+
     def _without_secrets(self, answer: KeptAnswer) -> KeptAnswer:
-        details = answer.details and exact_json.loads(self._clean(exact_json.dumps(answer.details)))
+        details: Any = answer.details and self._clean_json(answer.details)
         attempts = tuple(
             {name: self._clean(value) if name in _SAID and value else value for name, value in each.items()}
             for each in answer.attempts
