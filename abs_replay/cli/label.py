@@ -127,16 +127,17 @@ def _ask(store: "Store", wanted: "Wanted", who: str, verdicts: bool) -> None:
     kept = store.labelled()
     found = chosen(kept, wanted)
     waiting = found if wanted.only_disagreeing else unlabelled(found, kept.labels, who)
-    if not waiting:
-        say(
-            f"nothing to label: {who} has labelled all {plural(len(found), 'evaluation')}"
-            if found
-            else "nothing to label: nobody disagrees"
-        )
-        return
     traces = {trace.id: trace for trace in store.traces(ids=sorted({each.trace for each in waiting}))}
-    given = _Talk(store, waiting, traces, who, verdicts).run()
-    left = len({each.place for each in waiting} - given)
+    shown = [each for each in waiting if each.trace in traces]
+    if gone := len(waiting) - len(shown):
+        say(f"{plural(gone, 'evaluation')} left out, whose traces are no longer in the store")
+    if not waiting:
+        labelled = f"{who} has labelled all {plural(len(found), 'evaluation')}"
+        say(f"nothing to label: {labelled if found else 'nobody disagrees'}")
+    if not shown:
+        return
+    given = _Talk(store, shown, traces, who, verdicts).run()
+    left = len({each.place for each in shown} - given)
     say(f"{plural(len(given), 'label')} kept" + (f", {left} left: call it again to go on" if left else ""))
 
 
@@ -195,8 +196,7 @@ class _Talk:
         from abs_replay.reports import Screen
 
         evaluated = self.waiting[number]
-        trace = self.traces.get(evaluated.trace)
-        told = timeline(trace, Screen.of(sys.stdout)) if trace else "the trace is no longer in the store\n"
+        told = timeline(self.traces[evaluated.trace], Screen.of(sys.stdout))
         lines = [
             f"{number + 1} of {len(self.waiting)}: {evaluated.label or evaluated.type}",
             f"  {evaluated.session}, {evaluated.at}, looks at steps {_ranges(evaluated.evidence)}",

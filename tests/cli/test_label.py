@@ -27,7 +27,7 @@ type Calls = Callable[..., tuple[int, str, str]]
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with three verdicts of a judge, which each test gets a copy of."""
     path = tmp_path_factory.mktemp("made") / "store.duckdb"
-    keep(Store(path), [0.9, 0.2, 0.7])
+    with_traces(keep(Store(path), [0.9, 0.2, 0.7]), 3)
     return path
 
 
@@ -95,7 +95,6 @@ def with_traces(store: Store, count: int) -> None:
 
 def test_each_evaluation_is_shown_with_its_conversation_and_labelled_by_a_key_and_a_note(abs_: Calls) -> None:
     store = opened()
-    with_traces(store, 3)
 
     status, out, err = abs_("label", typed="p\nnonsense\nf too curt\nq\n")
 
@@ -134,6 +133,13 @@ def test_only_what_was_asked_for_is_labelled(abs_: Calls) -> None:
     for flag, value, near in (("--session", "Order", "Orders"), ("--evaluation", "evaluation[0]", AT)):
         status, _, err = abs_("label", flag, value)
         assert (status, near in err, err.count("\n")) == (2, True, 1)
+
+
+def test_what_nobody_can_look_at_any_more_is_left_out(abs_: Calls) -> None:
+    opened().remove(["r-1"])
+
+    told = "3 evaluations left out, whose traces are no longer in the store\n"
+    assert abs_("label", typed="p\n") == (0, "", told)
 
 
 def test_where_label_and_judge_differ_a_second_look_is_had(abs_: Calls) -> None:
