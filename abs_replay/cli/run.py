@@ -108,6 +108,7 @@ def run(options: Options) -> int:
     from abs_replay.cli.judge_progress import progress_of
     from abs_replay.cli.redaction import configured_rules
     from abs_replay.cli.stage import open_stage
+    from abs_replay.grading import new_id
     from abs_replay.spec.configuration import find
     from abs_replay.spec.loader import load
     from abs_replay.spec.plan import plan
@@ -121,12 +122,12 @@ def run(options: Options) -> int:
         raise UsageError(f"nothing to run: no row has {' and '.join(options.filters)}")
     store = _store(options)
     url = options.agent or (None if options.cassette else _default_agent(configuration))
-    progress = progress_of(options.ci)
-    with open_judge(options.judge, configuration, store, progress=progress) as judge:
+    id_ = new_id(datetime.now(UTC))
+    with open_judge(options.judge, configuration, store, id_, progress_of(options.ci)) as judge:
         with open_stage(url, options.cassette, options.agent_format, options.timeout) as stage:
             played = _play(parts, stage, store, configured_rules(say))
         report = _report(documents, played, stage.name, options, judge)
-        report = _kept(report, documents, played, store, judge)
+        report = _kept(report, id_, documents, played, store, judge)
     _print(report, played.problems, options)
     return 0 if report.result is Result.PASSED and not played.problems else 1
 
@@ -233,7 +234,12 @@ def _report(documents: "Documents", played: Played, name: str, options: Options,
 
 
 def _kept(
-    report: "Report", documents: "Documents", played: Played, store: "Store | None", judge: "Chain"
+    report: "Report",
+    id_: str,
+    documents: "Documents",
+    played: Played,
+    store: "Store | None",
+    judge: "Chain",
 ) -> "Report":
     from abs_replay.carrying import with_carried
     from abs_replay.cli.provenance import provenance_of
@@ -244,7 +250,7 @@ def _kept(
     sessions = documents.sessions
     with _excused(played.problems):
         made_by = provenance_of(files_of(sessions), judge)
-        return keep(with_carried(report, store), store, sessions, datetime.now(UTC), made_by).report
+        return keep(with_carried(report, store), store, sessions, datetime.now(UTC), made_by, id_).report
     return report
 
 

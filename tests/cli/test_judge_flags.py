@@ -86,6 +86,11 @@ def stored(file: str) -> str:
     return repr(rows)
 
 
+def rows(select: str, file: str) -> list[Any]:
+    with duckdb.connect(file, read_only=True) as connection:
+        return connection.execute(select).fetchall()
+
+
 def test_flags_name_an_endpoint_a_key_its_header_and_a_model(abs_: Abs, server: Services) -> None:
     status, out, err = abs_(*GRADE, *flags(server))
     assert (status, err) == (0, "")
@@ -110,6 +115,9 @@ def test_a_run_is_judged_by_the_same_flags(abs_: Abs, server: Services) -> None:
     kept = stored(".abs/store.duckdb")
     assert "contains: blue" in kept
     assert SECRET not in kept
+    (grading,) = json.loads(abs_("ls", "gradings", "--format", "json")[1])
+    attempts = rows("SELECT grading, count(*) FROM attempts GROUP BY ALL", ".abs/store.duckdb")
+    assert attempts == [(grading["id"], 6)]
 
 
 def test_variables_say_the_same_and_flags_go_before_them_and_they_before_the_file(
