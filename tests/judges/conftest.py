@@ -1,11 +1,17 @@
-"""The two servers that judges are asked on: the scripted one, and one that says what it is told to."""
+"""The servers that judges are asked on: the scripted one, one that says what it is told to, the services."""
 
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import NamedTuple
 
 import pytest
 
 from fixtures.judges.running import running
+from fixtures.judges.services import Services, serving
 from tests.judges.asked import Canned, opened
 
 
@@ -35,3 +41,47 @@ def canned(_canned: Canned) -> Callable[..., Canned]:
 def _closed() -> Iterator[None]:
     yield
     opened.close()
+
+
+@pytest.fixture(scope="package")
+def _services() -> Iterator[Services]:
+    with serving() as services:
+        yield services
+
+
+@pytest.fixture
+def services(_services: Services) -> Services:
+    """A server that speaks as the four services do; nothing was asked of it."""
+    _services.asked.clear()
+    return _services
+
+
+class AccessToken(NamedTuple):
+    """As azure-core has it."""
+
+    token: str
+    expires_on: int
+
+
+class DefaultAzureCredential:
+    """Stands in for azure-identity, which asks Entra ID."""
+
+    scopes: list[str] = []  # noqa: RUF012
+
+    def get_token(self, *scopes: str) -> AccessToken:
+        self.scopes.extend(scopes)
+        return AccessToken("entra", int(time.time()) + 3600)
+
+
+@pytest.fixture
+def logged_in(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """An `azure.identity` that gives tokens; the scopes that were asked for."""
+    DefaultAzureCredential.scopes.clear()
+    for name in ("azure", "azure.identity"):
+        module = ModuleType(name)
+        module.__spec__ = ModuleSpec(name, None)
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(
+        sys.modules["azure.identity"], "DefaultAzureCredential", DefaultAzureCredential, raising=False
+    )
+    return DefaultAzureCredential.scopes
