@@ -1,7 +1,8 @@
 """Flags, environment and configuration as routes to engines: the first that says something (DESIGN §9).
 
 What `--judge-*` and `ABS_JUDGE_*` say of model, endpoint and key is of the built-in judge and of `openai`,
-and of `anthropic` and `gemini` where they are the default: the address of a gateway is none of Azure's.
+and of `anthropic` and `gemini` where they are the default and no address is given: a gateway's is none of
+Azure's, and its key goes to nobody else.
 `judge:` is of the judge that it names. Any other engine has what `adapters:` says of it, and its service's
 variables.
 """
@@ -82,7 +83,7 @@ def settings_of(
     own, rest = judging.named.get(name, Endpoint()), Endpoint(timeout=judging.default.timeout)
     of = own.adapter or name
     file = judging.default if _means(judging.default.adapter or BUILT_IN, name) else rest
-    is_general = name in OURS or (name == default and of in GENERAL)
+    is_general = name in OURS or (name == default and of in (OURS if given.base_url else GENERAL))
     flags = given if is_general else Given(timeout=given.timeout)
     found = EngineSettings(
         model=flags.model or own.model or file.model,

@@ -34,6 +34,15 @@ def test_settings_of_a_name_go_before_those_of_all() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "model", "key"), [("builtin", "m", "sk-g"), ("openai", "m", "sk-g"), ("anthropic", None, "sk-a")]
+)
+def test_the_key_of_an_endpoint_goes_nowhere_else(name: str, model: str | None, key: str) -> None:
+    given = Given(base_url="http://gateway/v1", api_key="sk-g", model="m")
+    _, found = settled(name, given, default=name)
+    assert (found.model, found.api_key) == (model, key)
+
+
+@pytest.mark.parametrize(
     ("name", "default", "model"),
     [
         ("builtin", "builtin", "flag"),
@@ -47,7 +56,7 @@ def test_settings_of_a_name_go_before_those_of_all() -> None:
 def test_the_flags_are_for_the_built_in_judge_whichever_vendor_it_is(
     name: str, default: str, model: str | None
 ) -> None:
-    assert settled(name, Given(model="flag", base_url="http://g/v1"), default=default)[1].model == model
+    assert settled(name, Given(model="flag"), default=default)[1].model == model
 
 
 def test_what_the_file_says_of_the_judge_is_of_the_adapter_that_it_names() -> None:
