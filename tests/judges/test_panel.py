@@ -158,6 +158,25 @@ def test_as_many_are_asked_at_once_as_was_said() -> None:
     assert (engine.most, len(engine.asked)) == (4, 20)
 
 
+def test_all_rounds_and_the_end_are_of_one_loop_as_connections_need() -> None:
+    loops = set()
+
+    class Connected(Counting):
+        async def sample(self, question: Question, number: int) -> Sample:
+            loops.add(asyncio.get_running_loop())
+            return await Counting.sample(self, question, number)
+
+        async def close(self) -> None:
+            loops.add(asyncio.get_running_loop())
+
+    engine = Connected()
+    with Panel(always(engine)) as panel:
+        panel.ask(questions(1))
+        panel.ask(questions(2)[1:])
+    assert (len(loops), len(engine.asked)) == (1, 2)
+    assert panel.judging.asked == 2
+
+
 def test_nothing_is_asked_that_would_cost_too_much() -> None:
     engine = Counting(wait=0.001)
     with Panel(lambda _: engine, Terms(max_cost=1.0, concurrency=8)) as panel:
