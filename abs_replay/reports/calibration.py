@@ -29,10 +29,9 @@ def as_json(found: Sequence[Calibration], unjudged: int) -> dict[str, Json]:
 
 def _told(each: Calibration, worst: int) -> Iterator[str]:
     judge = each.judge or RULE
-    print_ = f" ({each.judge_fingerprint[:12]})" if each.judge_fingerprint else ""
     yield ""
     yield f"{each.session}, {each.at}: {each.label or each.type}"
-    yield f"  {judge}{print_}" + ("" if each.current else ", whose answers stand no more")
+    yield f"  {_exactly(each)}" + ("" if each.current else ", whose answers stand no more")
     if each.table.total:
         yield from _statistics(each.table)
     if left_out := _left_out(each):
@@ -41,6 +40,12 @@ def _told(each: Calibration, worst: int) -> Iterator[str]:
     if each.worst[:worst]:
         yield "  worst disagreements"
         yield from (line for one in each.worst[:worst] for line in _disagreement(one, judge))
+
+
+def _exactly(each: Calibration) -> str:
+    """The judge, as it is told from others that have its name."""
+    judge, exactly = each.judge or RULE, each.judge_fingerprint or ""
+    return exactly if exactly.startswith(judge) else f"{judge} ({exactly})" if exactly else judge
 
 
 def _statistics(table: Confusion) -> Iterator[str]:
