@@ -177,13 +177,14 @@ def _only(statistic: Callable[[Any], Any], table: Confusion) -> float | None:
 
 
 def _interval(statistic: Callable[[Any], Any], table: Confusion) -> Interval | None:
-    """The 95 % percentile interval; None where no two differ, which shows no spread however few they are, and
-    where the statistic is undefined in too many draws."""
+    """The 95 % percentile interval; None where the statistic is undefined in too many draws, or the same in
+    nearly all: labels that are all alike show no spread, however few they are."""
     import numpy
 
-    if not table.waved_through + table.missed:
+    if not table.total:
         return None
-    return _percentiles(statistic(_drawn(table, numpy.random.default_rng(SEED))))
+    found = _percentiles(statistic(_drawn(table, numpy.random.default_rng(SEED))))
+    return None if found is None or found[0] == found[1] else found
 
 
 def _percentiles(values: Any) -> Interval | None:

@@ -53,7 +53,9 @@ def test_what_can_not_be_said_is_not_said() -> None:
     assert Confusion(10).kappa is None  # all of one kind, so that all of it may be chance
     assert Confusion(10).ac1 == 1
     assert Confusion(10).tnr is Confusion().judge_rate is Confusion().prevalence is None
-    assert Confusion(9, 0, 0, 9).kappa_interval is None  # no two differ, which shows no spread
+    assert Confusion().kappa_interval is None
+    for alike in (Confusion(9, 0, 0, 9), Confusion(0, 9, 0, 0), Confusion(5, 5, 0, 0)):
+        assert alike.kappa_interval is None  # which shows no spread
 
 
 def test_intervals_hold_their_statistic_and_narrow_with_more_labels() -> None:
