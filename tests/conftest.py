@@ -21,6 +21,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Branches that generated examples and real processes happen to reach do not count as tested."""
+    if config.getoption("cov_source", None):
+        for item in items:
+            generated = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+            if generated or item.get_closest_marker("processes"):
+                item.add_marker("no_cover")
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of shared cases; the test is skipped where there is none."""

@@ -657,7 +657,7 @@ def test_two_thousand_behaviors_meet_two_thousand_steps_in_five_seconds(missing:
     behaviors = [USER, *(behavior for wanted, _ in pairs for behavior in wanted)]
     steps = [USER, *(step for _, observed in pairs for step in observed)]
     kept = [step for n, step in enumerate(steps) if not missing or n % missing or not n]
-    begin = time.perf_counter()
+    begin = time.process_time()
     alignment = align(trace(*kept), session(*behaviors))
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
     assert sum(place.position is not None for place in alignment.places) >= len(kept) * 0.7

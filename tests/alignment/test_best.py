@@ -167,9 +167,9 @@ class TestEffort:
 
     def test_a_search_among_thousands_of_choices_ends(self) -> None:
         rows, steps = repeated(calls=24, answered=3, rows=12)
-        begin = time.perf_counter()
+        begin = time.process_time()
         found = best_alignment(rows, steps)
-        assert time.perf_counter() - begin < 20
+        assert time.process_time() - begin < 20
         assert found == (*range(12), 48, *[None] * 11)
 
     @pytest.mark.parametrize(

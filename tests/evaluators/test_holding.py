@@ -83,7 +83,7 @@ def test_a_text_made_from_a_template_fits_it(first: str, second: str) -> None:
 def test_fitting_ends_at_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(holding, "TIME_LIMIT", 0.05)
     template = "".join(f"{{{{v{n}}}}}a" for n in range(30))
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(Undecided, match="took longer"):
         fit(parse(template + "!"), "a" * 4000)
-    assert time.perf_counter() - begin < 10
+    assert time.process_time() - begin < 10

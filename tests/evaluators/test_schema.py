@@ -344,10 +344,10 @@ def test_pattern_properties_are_found_at_every_place_of_a_schema_and_nowhere_els
 
 
 def test_numbers_beyond_reason_are_undecided_at_once() -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(Undecided):
         violations('{"multipleOf": 3}', "1e999999999")
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 def test_a_pattern_is_stopped_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -519,10 +519,10 @@ def test_whatever_the_schema_it_ends_after_so_many_steps(
     schema: Any, content: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(schema_budget, "STEPS", 5_000)
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(Undecided, match="the schema took longer than 5,000 steps"):
         violations_of(schema, content)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 @pytest.mark.parametrize(
