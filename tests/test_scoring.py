@@ -110,6 +110,23 @@ class TestResult:
         judged = session({**INFORMS, "rules": [Judged(type="llm_judge", criteria="Kind")]})
         assert evaluate(trace(WORDS), judged, {}).result is Result.ERROR
 
+    def test_without_a_judge_what_waits_is_an_error_also_within_what_is_decided(self) -> None:
+        rules = (holds("hello"), Judged(type="llm_judge", criteria="Kind"))
+        parts = tuple(Evaluation(f"e.evaluations[{n}]", rule) for n, rule in enumerate(rules))
+        either = Evaluation("e", Rule(type="any_of"), parts=parts)
+        run = settle(
+            evaluate(trace(WORDS), Session("s", (Behavior(at="b", **INFORMS, evaluations=(either,)),)), {})
+        )
+        (verdict,) = run.verdicts
+        assert (verdict.status, [part.status for part in verdict.children]) == ("passed", ["passed", "error"])
+        assert run.questions == ()
+
+    def test_the_whole_conversation_is_judged_also_where_the_first_behavior_has_no_step(self) -> None:
+        chain = (Eventually(type="eventually", match=Selector(actor="assistant")),)
+        absent = {"actor": "assistant", "action": "calls", "optional": True}
+        (verdict,) = evaluate(trace(WORDS), session(absent, chain=chain), {}).chain_evaluations
+        assert verdict.status is Status.PASSED
+
     def test_a_failed_part_of_the_whole_conversation_fails_it(self) -> None:
         chain = (Never(type="never", match=Selector(actor="assistant")),)
         assert evaluate(trace(WORDS), session(INFORMS, chain=chain), {}).result is Result.FAILED

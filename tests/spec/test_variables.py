@@ -13,7 +13,10 @@ from abs_replay.exact_json import Json, Number, loads
 from abs_replay.spec import references, rules
 from abs_replay.spec.configuration import Configuration
 from abs_replay.spec.loader import load
-from abs_replay.spec.session import UNSET, Session
+from abs_replay.spec.resolved_rules import build
+from abs_replay.spec.rule_types import EVALUATORS_VERSION
+from abs_replay.spec.rules import Contains
+from abs_replay.spec.session import UNSET, Evaluation, Session
 from abs_replay.spec.variables import Sources, Template, parse_variables
 
 
@@ -316,6 +319,22 @@ def test_the_kind_of_a_composition_decides_and_asks_nothing(tmp_path: Path) -> N
     assert every[0] == some[0]
     assert every[1] != some[1]
     assert parts("all_of", "b", "a")[0] != every[0]
+
+
+def test_what_decides_over_a_part_changes_no_question_of_the_whole(tmp_path: Path) -> None:
+    def parts(**more: Any) -> list[str]:
+        part = {"type": "llm_judge", "criteria": "kind?", **more}
+        return str(_rule(tmp_path, {"type": "all_of", "evaluations": [part]}, {}).fingerprint).split(".", 2)
+
+    usual, strict = parts(), parts(threshold=0.9)
+    assert (usual[0] == strict[0], usual[1] == strict[1]) == (True, False)
+
+
+def test_the_version_of_a_composition_is_that_of_all_its_parts() -> None:
+    rule = Contains(type="contains", value="a")
+    part = Evaluation("e.evaluations[0]", rule, fingerprint="q.d.nice=1.2.0")
+    whole = build("e", {"type": "all_of", "evaluations": [{}]}, {}, (part, part), ())
+    assert whole.fingerprint.split(".", 2)[2] == f"{EVALUATORS_VERSION}+nice=1.2.0"
 
 
 def test_variables_of_the_command_line_are_text_or_json() -> None:
