@@ -125,16 +125,6 @@ def test_it_goes_on_where_it_was_left_and_a_second_thought_takes_no_word_away(ab
     assert [label.verdict for label in store.labels()] == ["pass", "pass", "fail", "unsure", "pass"]
 
 
-def test_only_what_was_asked_for_is_labelled(abs_: Calls) -> None:
-
-    assert "1 of 1" in abs_("label", "--trace", "t-1")[1]
-    assert 'contains "x"' in abs_("label", "--evaluation", "evaluations[1]")[1]
-    assert "1 of 2" in abs_("label", "--sample", "2")[1]
-    for flag, value, near in (("--session", "Order", "Orders"), ("--evaluation", "evaluation[0]", AT)):
-        status, _, err = abs_("label", flag, value)
-        assert (status, near in err, err.count("\n")) == (2, True, 1)
-
-
 def test_what_nobody_can_look_at_any_more_is_left_out(abs_: Calls) -> None:
     opened().remove(["r-1"])
 
