@@ -90,6 +90,11 @@ class Recorder:
             self._store.begin_later(recording)
             self._hold.begins(error)
 
+    @property
+    def recording(self) -> str:
+        """The id of what is written."""
+        return self._id
+
     def put(self, made: Made) -> None:
         """Queue an exchange, or a function that makes one; it is called in the writer thread."""
         weight = weight_of(made)

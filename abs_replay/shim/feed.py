@@ -12,13 +12,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import IntEnum
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Condition, Thread
 from typing import Final
 
 BOUND: Final = 128 << 20  # bytes that wait
 _HEADER = struct.Struct("!BdI")
 _PIECE: Final = 1 << 20
+_IDLE_S: Final = 1.0
 _SENT_S: Final = 10.0  # all that waits is sent in a fraction of it, or never
 
 
@@ -132,7 +133,7 @@ class Intake:
         Thread(target=self._read, name="abs-shim-intake", daemon=True).start()
 
     def frames(self, idle: Callable[[], None]) -> Iterator[Frame]:
-        """Give each frame until the writing end is closed; `idle` is called where none waits."""
+        """Give each frame until the writing end is closed; `idle` is called where none waits, and again."""
         while frame := self._next(idle):
             yield frame
             with self._room:
@@ -140,9 +141,11 @@ class Intake:
                 self._room.notify()
 
     def _next(self, idle: Callable[[], None]) -> Frame | None:
-        if self._queue.empty():
-            idle()
-        return self._queue.get()
+        while True:
+            if self._queue.empty():
+                idle()
+            with suppress(Empty):
+                return self._queue.get(timeout=_IDLE_S)
 
     def _read(self) -> None:
         buffer = bytearray()

@@ -8,7 +8,7 @@ import http.client
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from abs_replay.errors import AbsReplayError
 from abs_replay.exchange import Exchange, Recording, Upstream
 from abs_replay.redact import Redactor
 from abs_replay.running import TOKEN_HEADER, Running, running
+from abs_replay.shim.leftovers import Leftovers
 from abs_replay.shim.talk import Place
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class Keeper:
         self._line: _Line | None = None
         self._own: Recorder | None = None
         self._again_at = 0.0
+        self._leftovers = Leftovers(wanted.store, redactor, self._complain)
 
     def put(self, exchange: Exchange) -> None:
         """Keep an exchange that has ended, now or as soon as there is a place for it."""
@@ -138,11 +140,28 @@ class Keeper:
             self._line.close()
         self.retry()
 
+    def leave(self, opened: Sequence[Exchange]) -> None:
+        """Note what is not answered yet: it is found beside the store if this process is killed."""
+        if opened or self._leftovers:
+            recording = self._recording(opened)
+            if recording is not None:
+                self._leftovers.show(recording, opened)
+
+    def _recording(self, opened: Sequence[Exchange]) -> str | None:
+        """The recording that what is open belongs to; None where there is none yet, and none can be begun."""
+        for recorder in self._wanted.recorders():
+            return recorder.recording
+        if self._own is None and opened:
+            with suppress(AbsReplayError):  # said where an exchange is to be kept
+                self._own = self._begin_own(opened[0].started_at)
+        return None if self._own is None else self._own.recording
+
     def close(self) -> None:
         """Keep what waits, or say that it is lost."""
         self._keep_waiting()
         self.rest()
         self._end_own()
+        self._leftovers.close()
         if lost := self._lost + len(self._waiting):
             self._complain(f"LOST {lost} exchange{'s' * (lost != 1)}")
 

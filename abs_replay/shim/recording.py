@@ -7,19 +7,25 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from abs_replay.exchange import Outcome
+from abs_replay.exchange import Exchange, Outcome
 from abs_replay.shim.feed import Intake, Kind
 from abs_replay.shim.lines import Line, Lines
 from abs_replay.shim.places import Keeper
 from abs_replay.shim.talk import Place, Talk
 
+_SOON_S: Final = 1.0  # what is answered within it is not written twice
 _NEXT_S: Final = 1e-6  # between two lines that came in one piece, which are told apart by their time
 
 
 def record(intake: Intake, server: int, place: Place, keeper: Keeper) -> None:
     """Keep what the feed brings until it ends; `server` is the server's process."""
     talker, is_over = Talker(place, keeper), False
-    for kind, at, data in intake.frames(keeper.rest):
+
+    def rest() -> None:
+        keeper.rest()
+        keeper.leave(talker.unanswered(time.time() - _SOON_S))
+
+    for kind, at, data in intake.frames(rest):
         talker.take(kind, at, data)
         if is_over := kind is Kind.OVER:
             break
@@ -60,6 +66,10 @@ class Talker:
                 self._client.miss()
             case Kind.SERVER_MISSED:
                 self._server.miss()
+
+    def unanswered(self, before: float) -> tuple[Exchange, ...]:
+        """What was asked before a moment and waits for its answer."""
+        return self._talk.unanswered(before)
 
     def close(self, at: float) -> None:
         """Nothing comes any more."""

@@ -140,6 +140,21 @@ class Talk:
         for each in asking:  # one line can not stand in two answers
             self._elsewhere(each, answers, at)
 
+    def unanswered(self, before: float) -> tuple[Exchange, ...]:
+        """What was asked before a moment and waits for its answer, as far as that has come."""
+        return tuple(
+            Exchange(
+                each.id,
+                self._place.channel,
+                each.started_at,
+                each.request,
+                each.stream.response() if each.stream else None,
+                outcome=Outcome.UNFINISHED,
+            )
+            for each in self._open
+            if each.started_at < before
+        )
+
     def end(self, outcome: Outcome, at: float) -> None:
         """Give what is still open: nobody answers it any more."""
         for each in tuple(self._open):

@@ -24,10 +24,13 @@ from abs_replay.store.rows import Row, exchange_of, exchange_pieces, exchange_ro
 
 
 class Unfinished:
-    """The open exchanges of one running recording; every call may raise `OSError`."""
+    """The open exchanges of one running recording; every call may raise `OSError`.
 
-    def __init__(self, store_path: Path, recording_id: str) -> None:
-        name = hashlib.sha256(recording_id.encode()).hexdigest()[:12]
+    `by` tells those apart who each keep some of it.
+    """
+
+    def __init__(self, store_path: Path, recording_id: str, by: str = "") -> None:
+        name = hashlib.sha256((recording_id + by).encode()).hexdigest()[:12]
         self.path = store_path.with_name(f"{store_path.name}.{name}.open")
         self._recording, self._store_path = recording_id, store_path
         self._lock: int | None = None
