@@ -109,14 +109,14 @@ def test_half_a_line_is_passed_on_before_the_other_half_comes(store: Path) -> No
         assert os.read(process.stdout.fileno(), 100) == b'{"half'
 
 
-def test_a_thousand_requests_at_once_find_their_answers_in_any_order(store: Path) -> None:
-    given = b"".join(request(number, n=number) for number in range(1000))
-    status, out, err = run(store, given, *SERVER, "1000")
+def test_hundreds_of_requests_at_once_find_their_answers_in_any_order(store: Path) -> None:
+    given = b"".join(request(number, n=number) for number in range(300))
+    status, out, err = run(store, given, *SERVER, "300")
     assert (status, err) == (0, b"")
-    assert [json.loads(line)["id"] for line in out.splitlines()] == list(reversed(range(1000)))
-    seen = kept(store, lambda found: len(found) == 1000)
+    assert [json.loads(line)["id"] for line in out.splitlines()] == list(reversed(range(300)))
+    seen = kept(store, lambda found: len(found) == 300)
     pairs = {json.loads(one.request.body.data)["id"]: one.response for one in seen}
-    assert len(pairs) == 1000
+    assert len(pairs) == 300
     for number, response in pairs.items():
         assert response is not None
         assert json.loads(response.body.data)["id"] == number
