@@ -11,51 +11,52 @@ from abs_replay.errors import UsageError
 
 if TYPE_CHECKING:
     from abs_replay.cassette import Cassette
+    from abs_replay.exact_json import Json
     from abs_replay.exchange import Channel
-    from abs_replay.player import Summary
+    from abs_replay.player import Miss, Summary
 
 _UNUSED_SHOWN = 10
 _NONE: Mapping[str, int] = MappingProxyType({})
 
 
-def write_report(
-    path: Path,
+def report_of(
     cassette: "Cassette",
     summary: "Summary",
     faults: Mapping[str, int] = _NONE,
     live: Mapping[str, int] = _NONE,
     live_channels: "Collection[Channel]" = (),
-) -> None:
+) -> dict[str, "Json"]:
     """For `abs check --report` and for jobs: ids, since numbers move when a cassette is edited.
 
     Of the `unplayable` channels nothing recorded could be asked for: they were live, or refused as recorded.
     """
     from abs_replay.player import refused_channels
-    from abs_replay.player.miss import explain
 
-    unplayable = {*live_channels, *refused_channels(cassette.exchanges)}
-
-    report = {
+    unplayable = sorted(map(str, {*live_channels, *refused_channels(cassette.exchanges)}))
+    sometimes: dict[str, Json] = {"faults": dict(faults), "live": dict(live), "unplayable": [*unplayable]}
+    return {
         "cassette": cassette.recording.name,
         "recording": cassette.recording.id,
         "used": [exchange.id for exchange in summary.used],
         "unused": [exchange.id for exchange in summary.unused],
         "missed": summary.missed,
-        "misses": [
-            {
-                "reason": miss.reason,
-                "channel": str(miss.channel),
-                "message": explain(miss, cassette.exchanges),
-            }
-            for miss in summary.misses
-        ],
+        "misses": [_told(miss, cassette) for miss in summary.misses],
+        **{key: value for key, value in sometimes.items() if value},
     }
-    if faults:
-        report["faults"] = dict(faults)
-    if live:
-        report["live"] = dict(live)
-    if unplayable:
-        report["unplayable"] = sorted(map(str, unplayable))
+
+
+def _told(miss: "Miss", cassette: "Cassette") -> "Json":
+    from abs_replay.player.miss import explain
+
+    return {
+        "reason": miss.reason.value,
+        "channel": str(miss.channel),
+        "message": explain(miss, cassette.exchanges),
+    }
+
+
+def write_report(path: Path, report: Mapping[str, "Json"]) -> None:
+    """Write it as JSON; raises `UsageError`."""
     try:
         path.write_text(f"{json.dumps(report, indent=2)}\n", encoding="utf-8")
     except OSError as error:

@@ -203,13 +203,14 @@ def _show(
 
 def _end(player: "Player", faults: Mapping[str, int], hybrid: Hybrid, status: int, options: Options) -> int:
     from abs_replay.child import exit_status
-    from abs_replay.cli.played import show, write_report
+    from abs_replay.cli.played import report_of, show, write_report
 
     summary = hybrid.without_live(player.summary())
     if not options.quiet:
         show(summary, faults)
         hybrid.show()
     if options.report is not None:
-        write_report(options.report, player.cassette, summary, faults, hybrid.counts, hybrid.channels)
+        report = report_of(player.cassette, summary, faults, hybrid.counts, hybrid.channels)
+        write_report(options.report, report)
     failed = summary.missed > 0 or hybrid.lost > 0 or (options.fail_unused and len(summary.unused) > 0)
     return exit_status(status, failed)
