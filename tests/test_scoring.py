@@ -110,15 +110,17 @@ class TestResult:
         judged = session({**INFORMS, "rules": [Judged(type="llm_judge", criteria="Kind")]})
         assert evaluate(trace(WORDS), judged, {}).result is Result.ERROR
 
-    def test_without_a_judge_what_waits_is_an_error_also_within_what_is_decided(self) -> None:
+    @pytest.mark.parametrize(("type_", "status"), [("any_of", "passed"), ("all_of", "error")])
+    def test_without_a_judge_what_waits_is_an_error_also_within_a_composition(
+        self, type_: str, status: str
+    ) -> None:
         rules = (holds("hello"), Judged(type="llm_judge", criteria="Kind"))
         parts = tuple(Evaluation(f"e.evaluations[{n}]", rule) for n, rule in enumerate(rules))
-        either = Evaluation("e", Rule(type="any_of"), parts=parts)
-        run = settle(
-            evaluate(trace(WORDS), Session("s", (Behavior(at="b", **INFORMS, evaluations=(either,)),)), {})
-        )
+        whole = Evaluation("e", Rule(type=type_), parts=parts)
+        wanted = Session("s", (Behavior("b", "assistant", "informs", evaluations=(whole,)),))
+        run = settle(evaluate(trace(WORDS), wanted, {}))
         (verdict,) = run.verdicts
-        assert (verdict.status, [part.status for part in verdict.children]) == ("passed", ["passed", "error"])
+        assert (verdict.status, [part.status for part in verdict.children]) == (status, ["passed", "error"])
         assert run.questions == ()
 
     def test_the_whole_conversation_is_judged_also_where_the_first_behavior_has_no_step(self) -> None:
