@@ -106,8 +106,8 @@ class TestArguments:
         assert (misfit(wanted, observed, strict=strict) is None) == fits(wanted, observed, strict=strict)
 
     def test_a_misfit_is_told_behind_what_fits(self) -> None:
-        wanted, observed = {"a": {"b": 1}, "c": 2}, {"a": {"b": 1, "x": 0}, "c": 3}
-        assert misfit(wanted, observed) == "c: expected 2, observed 3"
+        wanted: dict[str, Json] = {"a": {"b": 1}, "c": 2}
+        assert misfit(wanted, {"a": {"b": 1, "x": 0}, "c": 3}) == "c: expected 2, observed 3"
         assert misfit(wanted, {"a": {"b": 2}}) == "a.b: expected 1, observed 2"
 
     def test_objects_are_partial_at_every_depth_and_lists_compare_whole(self) -> None:
