@@ -52,7 +52,19 @@ from abs_replay.errors import AbsReplayError, UsageError
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
 @click.option("--json-log", is_flag=True, help="Say all that is said as JSON lines.")
 def command(**said: object) -> int:
+    """Listen before every upstream, pass all traffic on, and keep a copy without its secrets.
 
+    Point clients at the listeners: the variables to set are printed. With a COMMAND, run it with them, stop
+    when it ends, and exit with its status, or with 1 if anything was lost. Without one, stop with Ctrl-C.
+
+    With nothing declared, or with --forward, it is a proxy for every host, HTTPS included, with a certificate
+    authority of your own that the command is made to trust (abs ca trust-help tells of others).
+
+    \b
+    abs record --agent http://localhost:8080 --llm openai
+    abs record --llm openai --tool "Order MCP=http://localhost:9001/mcp" -- python agent.py
+    abs record --forward --route "*.shop.example=tool:Shop" --ignore-host "*.sentry.io" -- python agent.py
+    """
     options = Options(**said)  # type: ignore[arg-type]
     log = Log(options.quiet, options.json_log)
     return _record(plan_of(options, log), log)
