@@ -370,3 +370,14 @@ behaviors:
         run = graded(TestJudgedCriteria.TEXT, {**TestJudgedCriteria.STEP, **said})
         assert run.questions == ()
         assert run.steps[0].status == "unmatched"
+
+
+@pytest.mark.parametrize(
+    ("scores", "unstable"),
+    [((0.2, 0.9, 0.9), True), ((0.6, 0.5, 0.9), False), ((0.1, 0.4), False), ((0.9,), False), ((), False)],
+)
+def test_votes_on_both_sides_of_the_threshold_are_unstable(
+    graded: Graded, scores: tuple[float, ...], unstable: bool
+) -> None:
+    verdict = answered(graded, Answer(0.9, "", "j", scores=scores), f"{JUDGE}, threshold: 0.5")
+    assert (verdict.judged.scores, verdict.judged.unstable) == (scores, unstable)
