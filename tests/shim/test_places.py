@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from abs_replay.callers import CONTROL
 from abs_replay.cli.recording_control import Control
 from abs_replay.exchange import Exchange, Recording, Request, Upstream
 from abs_replay.recorder import Recorder
 from abs_replay.redact import Redactor
-from abs_replay.callers import CONTROL
 from abs_replay.running import Running, noted
 from abs_replay.shim.places import Keeper, Wanted, store_path
 from abs_replay.shim.talk import Place
