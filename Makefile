@@ -32,10 +32,15 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: $(VENV)/.installed
 	@$(BIN)/python -m fixtures.agent.demo
 
+# The whole suite is `coverage` and `rest`: measuring takes as long again, so only the core's own tests are
+# measured. `make test TESTS=...` runs those alone.
+ifdef TESTS
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -n 2 $(TESTS)
+else
+test: coverage rest
+endif
 
-# Measuring takes as long again, so only the core's own tests are measured: `coverage` and `rest` are `test`.
 # Every branch is wanted; what is there already may not get lost.
 REACHED := 94
 coverage: $(VENV)/.installed
