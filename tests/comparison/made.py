@@ -1,6 +1,6 @@
 """Gradings made by hand."""
 
-from abs_replay.judgement import Json
+from abs_replay.exact_json import Json
 from abs_replay.verdicts import (
     BehaviorResult,
     Grading,

@@ -1,7 +1,7 @@
 """The prompt: what the author says outside the fence, what was observed inside it."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -80,7 +80,7 @@ def test_every_dimension_has_criteria_and_a_scale_of_its_own(kind: str) -> None:
 
 
 def test_the_dimensions_are_those_of_the_format() -> None:
-    kinds = set(rules.Judged.model_fields["type"].annotation.__args__)  # type: ignore[union-attr]
+    kinds = set(get_args(rules.Judged.model_fields["type"].annotation))
 
     assert RUBRICS.keys() == kinds - {"llm_judge"}
 
