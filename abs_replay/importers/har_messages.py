@@ -37,7 +37,7 @@ def socket_of(tape: Tape, entry: dict[Any, Any], where: str, started_at: float |
 
 def _message(frame: dict[Any, Any], where: str, started_at: float | None) -> Message | None:
     side, opcode, size = frame.get("type"), frame.get("opcode"), frame.get("_size")
-    if side not in _SIDES or opcode not in (_TEXT, _BINARY):
+    if not isinstance(side, str) or side not in _SIDES or opcode not in (_TEXT, _BINARY):
         return None
     data = frame.get("data")
     plain = body_bytes(data, f"{where}.data") if opcode == _TEXT else base64_bytes(data, f"{where}.data")

@@ -191,7 +191,7 @@ RULES = [{"json": "$.a", "channel": "llm:openai"}, {"query": "n", "pattern": r"i
         "",
         "# only a remark\n",
         "aliases: {}  # none",
-        "match:\n  mode: loose  # for now\n\n# about judges\njudge: {x: 1}\n",
+        "match:\n  mode: loose  # for now\n\n# about judges\njudge: {model: m}\n",
         "match:\n    ignore:  # what not\n    - query: m  # a nonce\n    - {json: $.b}\n    mode: strict\n",
         "match:\n  ignore:\n    - json: $.b\n      channel: llm\n  # the end of match\n# the end\n",
     ],

@@ -452,7 +452,7 @@ def test_usage_is_the_last_figure_of_each_counter_and_counts_what_the_cache_knew
         input_tokens=3, output_tokens=1, cache_read_input_tokens=10, cache_creation_input_tokens=5
     )
     found = turn(stream(first, *ended(output_tokens=7, input_tokens=4)))
-    assert found.usage == Usage(19, 7)
+    assert found.usage == Usage(19, 7, cached_tokens=10)
     assert (found.model, found.response_id) == ("claude-x", "msg_1")
 
 

@@ -206,8 +206,8 @@ def test_a_request_is_read_as_anthropics() -> None:
 
 def test_usage_counts_what_the_cache_knew() -> None:
     usage = {"inputTokens": 3, "outputTokens": 2, "cacheReadInputTokens": 10, "cacheWriteInputTokens": 5}
-    assert turn(whole(usage=usage)).usage == Usage(18, 2)
-    assert turn(stream() + event("metadata", {"usage": usage})).usage == Usage(18, 2)
+    assert turn(whole(usage=usage)).usage == Usage(18, 2, cached_tokens=10)
+    assert turn(stream() + event("metadata", {"usage": usage})).usage == Usage(18, 2, cached_tokens=10)
 
 
 @pytest.mark.parametrize("reason", ["max_tokens", "guardrail_intervened", "content_filtered"])

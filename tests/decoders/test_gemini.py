@@ -240,7 +240,7 @@ def test_usage_adds_up_to_the_vendors_total_and_its_last_count_holds() -> None:
         piece({"text": "b"}, finishReason="STOP") | {"usageMetadata": last},
         {"usageMetadata": {"trafficType": "ON_DEMAND"}},
     )
-    assert turn(exchange(body, target=STREAM)).usage == Usage(17, 8)
+    assert turn(exchange(body, target=STREAM)).usage == Usage(17, 8, reasoning_tokens=3)
 
 
 def test_the_answers_own_model_and_id_are_told() -> None:

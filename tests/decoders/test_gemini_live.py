@@ -161,7 +161,7 @@ def test_usage_counts_to_the_turn_it_follows() -> None:
     first, second = rounds(
         user("a"), spoken("b", turnComplete=True), (False, {"usageMetadata": counts}), user("c"), spoken("d")
     )
-    assert (first.turn.usage, second.turn.usage) == (Usage(5, 5), None)
+    assert (first.turn.usage, second.turn.usage) == (Usage(5, 5, reasoning_tokens=2), None)
 
 
 @pytest.mark.parametrize(

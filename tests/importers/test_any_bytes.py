@@ -113,6 +113,17 @@ def test_a_document_with_something_else_at_one_place(data: st.DataObject) -> Non
     take(Source(path.with_suffix(".json"), text.encode()), (path.parent.name, "pair"))
 
 
+@pytest.mark.parametrize("side", [[], {}, 1, None, "away"])
+def test_a_message_of_no_side_is_left_out(side: Any) -> None:
+    (path,) = (path for path in FILES if path.name == "browser.har")
+    document = json.loads(path.read_text(encoding="utf-8"))
+    for entry in document["log"]["entries"]:
+        for frame in entry.get("_webSocketMessages", ()):
+            frame["type"] = side
+    imported = importers.read("har", Source(path, json.dumps(document).encode()))
+    assert [len(each.websocket.messages) for each in imported.exchanges if each.websocket] == [0]
+
+
 @pytest.mark.parametrize(
     "tag", ["!!python/object/apply:os.mkdir", "!!python/object/new:os.mkdir", "!ruby/object:X"]
 )
