@@ -25,7 +25,8 @@ def run(group: click.Group, arguments: Sequence[str]) -> int:
         return status if isinstance(status, int) else 0
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
-    except click.Abort:
+    except click.Abort:  # Ctrl-C, or nothing more on standard input where a question waits
+        say("abs: stopped")
         return 130
     except click.ClickException as error:
         return _report_usage(error, arguments)

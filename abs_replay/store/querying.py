@@ -10,10 +10,10 @@ https://duckdb.org/docs/stable/operations_manual/securing_duckdb/overview
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from abs_replay.errors import UsageError
@@ -35,6 +35,7 @@ SHUT_IN: opening.Settings = opening.TO_READ | {
 TIME_LIMIT_S = 60.0
 MOST_ROWS = 1_000_000  # of one answer
 _AT_ONCE = 10_000
+_AGAIN_S = 0.05  # how soon a query that goes on is told again to end: it may not have begun before
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +109,31 @@ def fitting(connection: DuckDBPyConnection, condition: str, limit_s: float) -> d
 
 def run(connection: DuckDBPyConnection, sql: str, limit_s: float) -> Table:
     """Run one SELECT; raises `UsageError` in one line."""
-    with _explaining(limit_s), _timed(connection, limit_s):
-        statement = _only_statement(connection, sql)
-        connection.execute(statement)
-        columns = tuple((name, str(kind)) for name, kind, *_ in connection.description or ())
-        return Table(columns, tuple(_rows(connection)))
+    with _explaining(limit_s):
+        return _interruptible(connection, lambda: _answer(connection, sql), limit_s)
+
+
+def _interruptible(connection: DuckDBPyConnection, answer: Callable[[], Table], limit_s: float) -> Table:
+    """What a thread beside this one finds, which is ended after `limit_s`, and by Ctrl-C at once.
+
+    In this thread DuckDB would look for Ctrl-C between its tasks only, and one task of a large join may
+    take minutes; what another thread tells it is heard within each.
+    """
+    with ThreadPoolExecutor(1) as beside:
+        found = beside.submit(answer)
+        try:
+            wait((found,), limit_s)
+        finally:
+            while not found.done():
+                connection.interrupt()
+                wait((found,), _AGAIN_S)
+        return found.result()
+
+
+def _answer(connection: DuckDBPyConnection, sql: str) -> Table:
+    connection.execute(_only_statement(connection, sql))
+    columns = tuple((name, str(kind)) for name, kind, *_ in connection.description or ())
+    return Table(columns, tuple(_rows(connection)))
 
 
 def _rows(connection: DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
@@ -153,17 +174,6 @@ def _is_text(sql: str) -> bool:
 
 
 @contextmanager
-def _timed(connection: DuckDBPyConnection, limit_s: float) -> Iterator[None]:
-    timer = Timer(limit_s, connection.interrupt)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-@contextmanager
 def _explaining(limit_s: float) -> Iterator[None]:
     """Say in one line what DuckDB says of a query, which is the user's."""
     import duckdb
@@ -178,10 +188,6 @@ def _explaining(limit_s: float) -> Iterator[None]:
         raise UsageError(f"it took more than {SHUT_IN['memory_limit']} of memory: narrow the query") from None
     except duckdb.Error as error:
         raise UsageError(one_line(str(error))) from None
-    except RuntimeError as error:
-        if str(error) == "Query interrupted":  # what DuckDB makes of Ctrl-C
-            raise KeyboardInterrupt from None
-        raise
 
 
 def one_line(message: str) -> str:

@@ -3,7 +3,12 @@
 import csv
 import io
 import json
+import os
 import resource
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +25,14 @@ VALUES = """
     SELECT 1 AS n, 1.50::DECIMAL(5, 2) AS d, 'nan'::DOUBLE AS nan, true AS yes, NULL AS nothing,
         'a,"b"\n' AS text, '{"a": 1.10}'::JSON AS json, TIMESTAMP '2026-05-31 12:00:00.5' AS at,
         [1, 2] AS list, 'ab'::BLOB AS bytes
+"""
+ALL_LOADED = """
+import sys
+import duckdb, abs_replay.store
+from abs_replay.cli import main
+
+print("loaded", flush=True)
+main()
 """
 
 
@@ -130,3 +143,25 @@ def test_long_texts_do_not_fill_the_memory(abs_: Calls, monkeypatch: pytest.Monk
 
     assert (status, "memory" in err, err.count("\n")) == (2, True, 1)
     assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+def _processor_time(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="whether a query is at work is seen in /proc")
+def test_control_c_ends_a_query_of_huge_joins(store: Path) -> None:
+    query = "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b"
+    environment = os.environ | {"ABS_STORE": str(store)}
+    call = [sys.executable, "-c", ALL_LOADED, "sql", query]
+    with subprocess.Popen(call, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        at_work = _processor_time(process.pid) + 1.0  # to open the store takes a third of that
+        while _processor_time(process.pid) < at_work:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+
+    assert (process.returncode, err.decode().strip()) == (130, "abs: stopped")
