@@ -5,13 +5,14 @@ from dataclasses import replace
 
 from abs_replay import comparison
 from abs_replay.store import LastRun, Store, named
-from abs_replay.verdicts import Report, Run
+from abs_replay.verdicts import Report, Run, Status, Verdict
 
 
 def with_carried(report: Report, store: Store) -> Report:
     """Mark the verdicts that equal those of the last grading of the same session and trace.
 
-    One that a judge was asked for now is never carried over, whatever the answer was.
+    One that a judge was asked for now is never carried over, whatever the answer was; nor is an error, since
+    nothing was decided that could be.
     """
     if not store.path.exists():
         return report
@@ -34,10 +35,14 @@ def _carried(before: LastRun, after: Run) -> Iterable[str]:
     old, new = before.outcomes(), dict(named(after))
     moved = {key[3] for key in new if key not in old} & {key[3] for key in old if key not in new}
     if moved:
-        asked = {verdict.at for verdict in after.verdicts if verdict.asked}
-        return [at for at in comparison.carried(before.as_run(), after) if at not in asked]
+        others = {verdict.at for verdict in after.verdicts if not _can_be(verdict)}
+        return [at for at in comparison.carried(before.as_run(), after) if at not in others]
     return [
         verdict.at
         for key, verdict in new.items()
-        if key[3] and key in old and old[key] == (verdict.status, verdict.score) and not verdict.asked
+        if key[3] and key in old and old[key] == (verdict.status, verdict.score) and _can_be(verdict)
     ]
+
+
+def _can_be(verdict: Verdict) -> bool:
+    return verdict.status is not Status.ERROR and not verdict.asked

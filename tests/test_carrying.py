@@ -86,3 +86,14 @@ def test_what_was_asked_now_is_not_carried_over(tmp_path: Path) -> None:
     one = replace(BEFORE.chain_evaluations[0], children=(asked,))
 
     assert with_carried(Report((run(chain=(one,)),)), store).carried == frozenset()
+
+
+def test_what_nobody_decided_is_not_carried_over(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store.duckdb")
+    error = Verdict("evaluations[0]", "llm_judge", Status.ERROR, "no judge configured", fingerprint="q.d.1")
+    before = run(chain=(error, replace(error, at="evaluations[1]", fingerprint="q.d.2")))
+    store.save_grading(Grading("g-1", 1.0, Report((before,))))
+
+    assert with_carried(Report((before,)), store).carried == frozenset()
+    moved = run(chain=(replace(error, fingerprint="q.d.2"), replace(error, at="evaluations[1]")))
+    assert with_carried(Report((moved,)), store).carried == frozenset()

@@ -61,6 +61,7 @@ def _write(value: Json, newline: str, parts: list[str]) -> None:
 
 def as_json(report: Report) -> dict[str, Json]:
     """The report as FORMATS names its fields; fields not named there are additions."""
+    decided = totals.decided(report)
     return {
         "result": report.result.value,
         "passed": report.result is Result.PASSED,
@@ -70,9 +71,10 @@ def as_json(report: Report) -> dict[str, Json]:
             "steps": totals.step_counts(report.runs),
             "evaluations": totals.evaluation_counts(report.runs),
         },
-        "carried_over": len(report.carried),
-        "decided_anew": totals.decided(report).anew,
-        "asked": totals.decided(report).asked,
+        "carried_over": decided.carried,
+        "decided_anew": decided.anew,
+        "asked": decided.asked,
+        "not_decided": decided.undecided,
         "judge": judging_json.judging(report.judging),
         **_trials(report.runs),
         "ungraded_sessions": report.ungraded_sessions,

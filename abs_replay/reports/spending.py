@@ -3,24 +3,32 @@
 from collections.abc import Iterator
 
 from abs_replay.judgement import Judging, Usage
-from abs_replay.reports.totals import decided, plural
+from abs_replay.reports.totals import Decided, decided, plural
 from abs_replay.verdicts import Report
 
 
 def facts(report: Report) -> Iterator[tuple[str, str]]:
     """How the verdicts came about, and what the judges took: each with the name of its line."""
     counts = decided(report)
-    total = counts.carried + counts.anew + counts.asked
     asked = f", {counts.asked} asked of a judge" if counts.asked else ""
     if counts.carried:
         yield (
             "Carried over",
-            f"{counts.carried} of {total} verdicts as last time, {counts.anew} decided anew{asked}",
+            f"{counts.carried} of {counts.total} verdicts as last time, {counts.anew} decided anew{asked}",
         )
+    if counts.undecided:
+        yield "Not decided", f"{counts.undecided} of {plural(counts.total, 'verdict')}{_why(counts)}"
     if report.judging is not None and counted(report.judging):
         yield "Judge", counted(report.judging)
         for name, usage in report.judging.models.items():
             yield "Spent", f"{name}: {spent(usage)}"
+
+
+def _why(counts: Decided) -> str:
+    """The most frequent reason, and for how many there were others."""
+    reason, count = next(iter(counts.not_decided.items()))
+    others = counts.undecided - count
+    return f", {count} of them: {reason}" if others else f": {reason}"
 
 
 def counted(judging: Judging) -> str:

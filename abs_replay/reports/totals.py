@@ -1,6 +1,7 @@
 """What a report counts, the same in every format (FORMATS: `totals`, `steps_matched`, ...)."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -68,18 +69,38 @@ def evaluation_counts(runs: Iterable[Run]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """How evaluations came to their verdicts: equal to last time's, anew, or asked of a judge now."""
+    """How evaluations came to their verdicts: equal to last time's, anew, or asked of a judge now; how many
+    came to none, by the reason, the most frequent first."""
 
     carried: int
     anew: int
     asked: int
+    not_decided: Mapping[str, int]
+
+    @property
+    def undecided(self) -> int:
+        return sum(self.not_decided.values())
+
+    @property
+    def total(self) -> int:
+        return self.carried + self.anew + self.asked + self.undecided
 
 
 def decided(report: Report) -> Decided:
-    """Count all evaluations of a report; each is one of the three."""
+    """Count all evaluations of a report; each is one of the four."""
     verdicts = [verdict for run in report.runs for verdict in run.verdicts]
     asked = sum(verdict.asked for verdict in verdicts) if report.judging is not None else 0
-    return Decided(len(report.carried), len(verdicts) - len(report.carried) - asked, asked)
+    without = [
+        (run.session, run.trace, verdict)
+        for run in report.runs
+        for verdict in run.verdicts
+        if verdict.status is Status.ERROR and not verdict.asked
+    ]
+    # Earlier versions called an error that was there last time carried over, and gradings of theirs are kept.
+    carried = len(report.carried - {(session, trace, one.at) for session, trace, one in without})
+    reasons = Counter(verdict.reason for *_, verdict in without)
+    anew = len(verdicts) - carried - asked - len(without)
+    return Decided(carried, anew, asked, dict(reasons.most_common()))
 
 
 def trials_line(runs: Sequence[Run]) -> str | None:

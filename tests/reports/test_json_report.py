@@ -140,7 +140,8 @@ def test_the_report_has_the_fields_of_the_format() -> None:
 def test_the_report_says_what_was_carried_over_decided_and_asked_and_what_that_took() -> None:
     report = json.loads(render("json", REPORT))
 
-    assert (report["carried_over"], report["decided_anew"], report["asked"]) == (1, 2, 1)
+    counts = {"carried_over": 1, "decided_anew": 1, "asked": 1, "not_decided": 1}
+    assert report.items() >= counts.items()
     unknown = {"calls": 3, "input_tokens": 305, "output_tokens": 26, "cost": None}
     assert report["judge"] == {
         "questions": 6,
