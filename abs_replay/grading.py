@@ -170,7 +170,7 @@ def grade(selection: Selection, settings: Settings) -> tuple[Run, ...]:
 
 def _of(run: Run, trace: Trace) -> Run:
     """The run with what its trace is; one that broke off passes no more when it is judged again."""
-    run = replace(run, trace_digest=trace.digest)
+    run = replace(run, trace_digest=trace.digest, said=trace.said)
     return run if trace.broke_off is None else run.cut_short(trace.broke_off)
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -150,6 +151,18 @@ class Trace:
         return hashlib.sha256(_ENCODER.encode(steps).encode()).hexdigest()[:32]
 
     @property
+    def said(self) -> tuple[str, ...]:
+        """Names for each turn all that the user has said up to it, as words are compared (SEMANTICS A2): two
+        conversations in which a name is the same were the same until then, as far as the user goes."""
+        so_far, names = hashlib.sha256(), list[str]()
+        for step in self.steps:
+            if step.actor == "user" and step.content is not None:
+                words = _normal(step.content).encode(errors="surrogatepass")
+                so_far.update(b"%d:" % len(words) + words)
+                names.append(so_far.hexdigest()[:16])
+        return tuple(names)
+
+    @property
     def models(self) -> tuple[str, ...]:
         """The models that answered, in the order in which they first did."""
         return tuple(dict.fromkeys(step.model for step in self.steps if step.model))
@@ -159,3 +172,9 @@ class Trace:
         """The tokens of all steps together; None where none were counted."""
         counted = [step.usage for step in self.steps if step.usage]
         return sum(counted, Usage()) if counted else None
+
+
+def _normal(content: Json) -> str:
+    if isinstance(content, str):
+        return unicodedata.normalize("NFC", content).strip()
+    return _ENCODER.encode(content)

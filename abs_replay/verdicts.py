@@ -153,6 +153,7 @@ class Run:
     strict_user: bool = False  # whether differing words of the user did (A2)
     problem: str | None = None  # why the conversation could not be carried out to its end
     trace_digest: str = ""  # of what was observed: another one is another conversation under the same id
+    said: tuple[str, ...] = ()  # as `Trace.said`: in trials of one scenario the user says the same
     # By place (`at`), in `file`; no part of what the run came to.
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
 

@@ -1,7 +1,8 @@
 """What is independent of what: several traces of one scenario are trials of it, not evidence of their own.
 
-A scenario is a session with one row of its data, played against one agent. Where all traces are of one
-scenario, what is said is said of that one, and each trace is a unit.
+A scenario is a session with one row of its data, played against one agent. Where nobody played it, as in
+traffic that was recorded, it is one only if the user begins alike. Where all traces are of one scenario, what
+is said is said of that one, and each trace is a unit.
 """
 
 from collections import defaultdict
@@ -15,12 +16,14 @@ from abs_replay.verdicts import Run
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is tried again where a session is played again: `bindings` is its row, as JSON."""
+    """What is tried again where a session is played again: `bindings` is its row, as JSON; `user` names what
+    the user says, where that is not the session's to say."""
 
     session: str
     agent: str | None = None
     row: int | None = None
     bindings: str = "{}"
+    user: str | None = None
 
     @property
     def label(self) -> str:
@@ -30,10 +33,16 @@ class Scenario:
 
 
 def scenario_of(run: Run) -> Scenario:
+    user = None if was_played(run) else next(iter(run.said), None)
     if not run.bindings:
-        return Scenario(run.session, run.agent, run.row)
+        return Scenario(run.session, run.agent, run.row, user=user)
     ordered = {name: run.bindings[name] for name in sorted(run.bindings)}
-    return Scenario(run.session, run.agent, run.row, exact_json.dumps(ordered))
+    return Scenario(run.session, run.agent, run.row, exact_json.dumps(ordered), user)
+
+
+def was_played(run: Run) -> bool:
+    """Whether the session was played to make the trace: what the user says is the session's then."""
+    return run.agent is not None or run.row is not None
 
 
 @dataclass(frozen=True, slots=True)

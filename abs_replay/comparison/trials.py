@@ -1,4 +1,8 @@
-"""Trials: several traces of one session and row in one grading, and how reliably they pass.
+"""Trials: several traces of one scenario in one grading, and how reliably they pass.
+
+Traces are trials of one scenario where the session was played with one row, and else where the user says the
+same in all of them, as far as each goes: one that ended early is a trial, too. A session over what anybody
+said is no scenario, and how often all of those pass is no reliability.
 
 pass@k (Chen et al. 2021, arXiv:2107.03374) is the chance that one of k trials passes, pass^k (tau-bench,
 arXiv:2406.12045) that all k do. Both are undefined where a scenario has fewer than k trials. A trial that
@@ -7,12 +11,12 @@ came to no verdict is left out, or taken for failed: the two conventions in use,
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from math import comb, prod
 
-from abs_replay.comparison.scenarios import Scenario, scenario_of
+from abs_replay.comparison.scenarios import Scenario, scenario_of, was_played
 from abs_replay.comparison.statistics import Interval, Sample, bootstrapped, rate_interval
 from abs_replay.verdicts import Result, Run, Status
 
@@ -85,12 +89,39 @@ class Measured:
         return rate_interval(self.sample)
 
 
-def trials_of(runs: Iterable[Run]) -> tuple[Trials, ...]:
-    """Put the runs of each scenario together, in the order in which they come; one run alone is a trial."""
+def trials_of(runs: Iterable[Run], whatever_is_said: bool = False) -> tuple[Trials, ...]:
+    """Put the runs of each scenario together, in the order in which they come; one run alone is a trial.
+
+    With `whatever_is_said` all traces of a session and row are taken for trials.
+    """
+    kept = tuple(runs)
+    whole = {} if whatever_is_said else _whole(kept)
     groups: defaultdict[Scenario, list[Run]] = defaultdict(list)
-    for run in runs:
-        groups[scenario_of(run)].append(run)
+    for run in kept:
+        scenario = replace(scenario_of(run), user=None)
+        if not (whatever_is_said or was_played(run)):
+            scenario = replace(scenario, user=whole[run.said[-1]] if run.said else f"of {run.trace}")
+        groups[scenario].append(run)
     return tuple(_trials(scenario, found) for scenario, found in groups.items())
+
+
+def _whole(runs: Sequence[Run]) -> dict[str, str]:
+    """By what is said until a turn, all that is said there in the end; itself where several go on from it."""
+    begun = {name for run in runs for name in run.said[:-1]}
+    ends: defaultdict[str, set[str]] = defaultdict(set)
+    for said in {run.said for run in runs if run.said and run.said[-1] not in begun}:
+        for name in said:
+            ends[name].add(said[-1])
+    return {name: min(found) if len(found) == 1 else name for name, found in ends.items()}
+
+
+def kept_apart(trials: Iterable[Trials]) -> dict[Scenario, int]:
+    """The sessions (and rows) of which several scenarios are there, since their users say different things:
+    each with the number of its traces."""
+    groups: defaultdict[Scenario, list[Trials]] = defaultdict(list)
+    for each in trials:
+        groups[replace(each.scenario, user=None)].append(each)
+    return {one: sum(len(each.traces) for each in of) for one, of in groups.items() if len(of) > 1}
 
 
 def _trials(scenario: Scenario, runs: Sequence[Run]) -> Trials:

@@ -105,6 +105,7 @@ def _run(run: Run, carried: Carried) -> dict[str, Json]:
         "agent": run.agent,
         "trace": run.trace,
         "trace_digest": run.trace_digest,
+        "said": run.said,
         "row": run.row,
         "bindings": run.bindings,
         "result": run.result.value,
@@ -216,6 +217,7 @@ def _read_run(run: Mapping[str, Any]) -> Run:
         strict_user=bool(run.get("strict_user")),
         problem=run.get("problem"),
         trace_digest=run.get("trace_digest") or "",
+        said=tuple(run.get("said") or ()),
         lines=dict(run.get("lines") or {}),
     )
 

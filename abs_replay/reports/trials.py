@@ -9,6 +9,7 @@ from abs_replay.comparison.trials import (
     Measured,
     Trials,
     are_trials,
+    kept_apart,
     measured,
     trials_of,
     usual_ks,
@@ -38,6 +39,7 @@ def render(trials: Sequence[Trials], ks: Sequence[int], width: int = 100) -> str
         lines += [cut(line, width) for each in flaky[:MOST_NAMED] for line in _flaky(each)]
     if len(flaky) > MOST_NAMED:
         lines.append(f"  .. and {len(flaky) - MOST_NAMED} more: --format json lists them")
+    lines += ["", *apart] if (apart := list(_apart(trials))) else []
     return "\n".join(lines) + "\n"
 
 
@@ -45,7 +47,15 @@ def _headline(trials: Sequence[Trials]) -> str:
     runs = sum(len(each.traces) for each in trials)
     undecided = sum(each.undecided for each in trials)
     told = f", {undecided} undecided" if undecided else ""
+    if runs > 1 and not are_trials(trials):
+        return f"{plural(runs, 'trace')}, and no scenario was tried twice{told}"
     return f"{plural(runs, 'trial')} of {plural(len(trials), 'scenario')}{told}"
+
+
+def _apart(trials: Sequence[Trials]) -> Iterator[str]:
+    for scenario, traces in list(kept_apart(trials).items())[:MOST_NAMED]:
+        what = f"{plural(traces, 'trace')} of {scenario.label} are not repetitions of one scenario"
+        yield escaped(f"{what}: what their users say differs (--by row takes them for trials of one)")
 
 
 def _measures(found: Measured, convention: str) -> Iterator[str]:
@@ -70,7 +80,10 @@ def _between(interval: Interval | None) -> str:
 
 def _flaky(trials: Trials) -> Iterator[str]:
     undecided = f", {trials.undecided} undecided" if trials.undecided else ""
-    yield escaped(f"  {trials.scenario.label}: {trials.passed} passed, {trials.failed} failed{undecided}")
+    said = f" (as in {trials.traces[0]})" if trials.scenario.user else ""
+    yield escaped(
+        f"  {trials.scenario.label}{said}: {trials.passed} passed, {trials.failed} failed{undecided}"
+    )
     for at, label in trials.wavering[:MOST_NAMED]:
         yield escaped(f"    {at} · {label}")
 
@@ -80,6 +93,9 @@ def as_json(trials: Sequence[Trials], ks: Sequence[int], intervals: bool = True)
     return {
         "scenarios": [_scenario(each) for each in trials],
         "flaky": sum(each.flaky for each in trials),
+        "not_repetitions": [
+            {"name": scenario.label, "traces": traces} for scenario, traces in kept_apart(trials).items()
+        ],
         "measures": [_measured(measured(trials, ks, errors), intervals) for errors in Errors],
     }
 

@@ -58,6 +58,7 @@ def run_row(grading_id: str, number: int, run: Run) -> Row:
         texts_json(dict(run.lines)),
         plain(run.problem),
         run.trace_digest or None,
+        list(run.said),
     )
 
 

@@ -95,6 +95,7 @@ def _run(row: Values, steps: Sequence[BehaviorResult], of_session: Sequence[Verd
         lines=json_value(row["lines"]),
         problem=row["problem"],
         trace_digest=row["trace_digest"] or "",
+        said=tuple(row["said"] or ()),
     )
 
 

@@ -14,6 +14,7 @@ from abs_replay.store.schema import (
     LABELS,
     LEFT_OUT,
     LIVING,
+    SAID,
     TOKENS,
     WEBSOCKETS,
 )
@@ -41,6 +42,7 @@ MIGRATIONS = (
     Migration(7, "questions, answers, and where gradings come from", ANSWERS),
     Migration(8, "what people said of evaluations", LABELS),
     Migration(9, "tokens from a cache, and of thinking", TOKENS),
+    Migration(10, "what the user says in runs", SAID),
 )
 CURRENT = MIGRATIONS[-1].version
 

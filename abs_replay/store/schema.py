@@ -105,7 +105,8 @@ _FIRST_RUNS = {
 }
 _LATER_RUNS = {"problem": "VARCHAR"}
 _LAST_RUNS = {"trace_digest": "VARCHAR"}
-RUN_COLUMNS = _FIRST_RUNS | _LATER_RUNS | _LAST_RUNS
+_SAID_IN_RUNS = {"said": "VARCHAR[]"}
+RUN_COLUMNS = _FIRST_RUNS | _LATER_RUNS | _LAST_RUNS | _SAID_IN_RUNS
 BEHAVIOR_COLUMNS = {
     "grading": "VARCHAR",
     "run": "INTEGER",
@@ -257,3 +258,4 @@ ANSWERS = (
 )
 LABELS = (_table("labels", LABEL_COLUMNS),)
 TOKENS = _added("steps", _LAST_STEPS)
+SAID = _added("runs", _SAID_IN_RUNS)

@@ -20,6 +20,8 @@ from abs_replay.comparison.trials import (
     usual_ks,
 )
 from abs_replay.reports.trials import as_json, in_report, line, render
+from abs_replay.testing import step as step_
+from abs_replay.testing import trace
 from abs_replay.verdicts import Result, Run, Status, Verdict
 
 
@@ -84,9 +86,58 @@ def test_traces_of_one_row_are_trials_and_those_of_other_rows_or_agents_are_not(
     assert not are_trials(trials_of([*one, *other]))
     assert not are_trials(trials_of([*one, *(replace(run, agent="b") for run in one)]))
     assert are_trials(trials_of([*one, *one]))
-    bound = [replace(run, row=None, bindings={"order": nth}) for nth, run in enumerate(one * 2)]
+    bound = [replace(run, row=None, said=("s",), bindings={"order": nth}) for nth, run in enumerate(one * 2)]
     assert not are_trials(trials_of(bound))
     assert are_trials(trials_of([*bound, *bound]))
+
+
+def said(*words: str, result: str = P) -> Run:
+    """A stored trace that nobody played, in which the user says these words."""
+    steps = [step for each in words for step in (step_("user", "says", each), step_(content="Well."))]
+    id_ = f"t-{'-'.join(words)}-{result}"
+    return replace(runs(0, result)[0], row=None, trace=id_, said=trace(*steps).said)
+
+
+def test_unrelated_conversations_of_one_session_are_no_trials() -> None:
+    unrelated = [said(f"My order {nth}?") for nth in range(16)] + [said(), said(result=F)]
+
+    found = trials_of(unrelated)
+
+    assert (len(found), are_trials(found)) == (18, False)
+    assert (in_report(unrelated), line(unrelated)) == (None, None)
+    told = render(found, ())
+    assert told.startswith("18 traces, and no scenario was tried twice\n")
+    assert "18 traces of S are not repetitions of one scenario: what their users say differs" in told
+    assert "pass^" not in told
+    assert as_json(found, ())["not_repetitions"] == [{"name": "S", "traces": 18}]
+
+
+def test_repetitions_say_the_same_as_far_as_each_goes() -> None:
+    whole, failed = said("Where is it?", "Thanks."), said(" Where is it? ", "Thanks.", result=F)
+    same = [whole, failed, said("Where is it?")]
+
+    assert [each.traces for each in trials_of(same)] == [tuple(run.trace for run in same)]
+    assert line(same) == "3 trials of 1 scenario · pass^2 0.333 over 1 scenario · 1 flaky: abs trials"
+    assert "(as in t-Where is it?-Thanks.-passed): 2 passed, 1 failed" in render(trials_of(same), (1,))
+
+
+def test_what_is_said_in_data_is_words_too() -> None:
+    one, other = (trace(step_("user", "says", {"text": text})) for text in ("Hi", "Ho"))
+
+    assert one.said == trace(step_("user", "says", {"text": "Hi"})).said != other.said
+
+
+def test_who_only_begins_alike_is_no_repetition() -> None:
+    greeted = [said("Hi", "My order?"), said("Hi", "A refund!"), said("Hi"), said("Hi", result=F)]
+
+    assert [len(each.traces) for each in trials_of(greeted)] == [1, 1, 2]
+
+
+def test_all_traces_of_a_session_are_trials_where_that_is_asked_for() -> None:
+    played = [replace(said("Hi", "My order?"), agent="http://a"), replace(said("Hello"), agent="http://a")]
+
+    assert are_trials(trials_of([said("Hi"), said("Hello")], whatever_is_said=True))
+    assert are_trials(trials_of(played))
 
 
 def test_scenarios_are_resampled_for_the_intervals_and_one_has_none() -> None:

@@ -69,6 +69,7 @@ RUN = Run(
     bindings={"cases.price": Number("1.10"), "n": 12345678901234567890},
     extra_labels=("assistant calls Refund MCP",),
     trace_digest="12ab",
+    said=("34cd",),
 )
 REPORT = Report(
     runs=(RUN, Run("Other", None, "t-2", Result.PASSED, ())),

@@ -79,6 +79,7 @@ RUN = Run(
     problem="the agent was gone",
     lines={"behaviors[0]": 4},
     trace_digest="cd" * 16,
+    said=("ab", "ef"),
 )
 REPORT = Report(
     runs=(RUN, replace(RUN, trace="t-2", result=Result.PASSED)),
