@@ -17,7 +17,7 @@ COMMANDS = {
     "ls": ("abs_replay.cli.ls", "List recordings, exchanges, traces or gradings."),
     "show": ("abs_replay.cli.show", "Show a recording, a trace, an exchange or a grading."),
     "annotate": ("abs_replay.cli.annotate", "Name, tag or note a recording, a trace or an exchange."),
-    "rm": ("abs_replay.cli.rm", "Remove recordings with all they hold, or gradings."),
+    "rm": ("abs_replay.cli.rm", "Remove recordings with all they hold, single traces, or gradings."),
     "merge": ("abs_replay.cli.merge", "Take over what other stores hold."),
     "vacuum": ("abs_replay.cli.vacuum", "Remove old recordings, and give back the room of what is gone."),
     "redact": ("abs_replay.cli.redact", "Take secrets out of what is stored, or say whether any are there."),

@@ -1,8 +1,9 @@
-"""Removing recordings with all they hold, and gradings with their verdicts."""
+"""Removing recordings with all they hold, single traces, and gradings with their verdicts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from abs_replay.store.opening import transaction
@@ -15,7 +16,21 @@ OF_RECORDINGS = (*EXCHANGE_TABLES, "derivations", "traces", "steps", "marks", "n
 OF_GRADINGS = ("verdicts", "behaviors", "runs")
 
 
-def remove(connection: DuckDBPyConnection, recordings: Sequence[str], gradings: Sequence[str]) -> None:
+@dataclass(frozen=True, slots=True)
+class Single:
+    """One trace, with the exchanges that go with it."""
+
+    recording: str
+    trace: str
+    exchanges: tuple[str, ...] = ()
+
+
+def remove(
+    connection: DuckDBPyConnection,
+    recordings: Sequence[str],
+    gradings: Sequence[str],
+    traces: Sequence[Single] = (),
+) -> None:
     """Remove these, all or nothing; their room in the file is used again.
 
     Gradings outlive the traces that they judged: a verdict has its evidence in words. With the last grading
@@ -23,12 +38,30 @@ def remove(connection: DuckDBPyConnection, recordings: Sequence[str], gradings: 
     """
     with transaction(connection):
         _remove_answers(connection, list(gradings))
+        for single in traces:
+            _remove_trace(connection, single)
         for tables, column, whole, ids in (
             (OF_RECORDINGS, "recording", "recordings", list(recordings)),
             (OF_GRADINGS, "grading", "gradings", list(gradings)),
         ):
             for table, key in (*((table, column) for table in tables), (whole, "id")):
                 connection.execute(f"DELETE FROM {table} WHERE list_contains(?::VARCHAR[], {key})", [ids])
+
+
+def _remove_trace(connection: DuckDBPyConnection, single: Single) -> None:
+    """A trace that branches off this one keeps all its steps, and branches off nothing from now on."""
+    here = [single.recording, single.trace]
+    connection.execute(
+        "UPDATE traces SET branch_of = NULL, branch_step = NULL WHERE recording = ? AND branch_of = ?", here
+    )
+    connection.execute("DELETE FROM traces WHERE recording = ? AND id = ?", here)
+    connection.execute("DELETE FROM steps WHERE recording = ? AND trace = ?", here)
+    connection.execute("DELETE FROM notes WHERE recording = ? AND kind = 'trace' AND id = ?", here)
+    exchanges = [single.recording, list(single.exchanges)]
+    of_exchanges = "WHERE recording = ? AND list_contains(?::VARCHAR[], id)"
+    for table in EXCHANGE_TABLES:
+        connection.execute(f"DELETE FROM {table} {of_exchanges}", exchanges)
+    connection.execute(f"DELETE FROM notes {of_exchanges} AND kind = 'exchange'", exchanges)
 
 
 _UNUSED = """
@@ -47,10 +80,14 @@ def _remove_answers(connection: DuckDBPyConnection, gradings: list[str]) -> None
         connection.execute(f"DELETE FROM {table} WHERE list_contains(?::VARCHAR[], {column})", [unused])
 
 
-def gradings_of(connection: DuckDBPyConnection, recordings: Sequence[str]) -> list[str]:
-    """The gradings that judged traces of these recordings."""
+def gradings_of(
+    connection: DuckDBPyConnection, recordings: Sequence[str], traces: Sequence[str] = ()
+) -> list[str]:
+    """The gradings that judged traces of these recordings, or these traces."""
     query = """
         SELECT DISTINCT grading FROM runs
-        WHERE trace IN (SELECT id FROM traces WHERE list_contains(?::VARCHAR[], recording)) ORDER BY grading
+        WHERE list_contains(?::VARCHAR[], trace)
+            OR trace IN (SELECT id FROM traces WHERE list_contains(?::VARCHAR[], recording)) ORDER BY grading
     """
-    return [grading for (grading,) in connection.execute(query, [list(recordings)]).fetchall()]
+    values = [list(traces), list(recordings)]
+    return [grading for (grading,) in connection.execute(query, values).fetchall()]

@@ -10,6 +10,7 @@ from abs_replay.store import merging, notes, opening, redacting, removing, writi
 from abs_replay.store.held import Held
 from abs_replay.store.merging import Merged
 from abs_replay.store.notes import Note
+from abs_replay.store.removing import Single
 from abs_replay.store.summaries import Found
 
 
@@ -30,22 +31,24 @@ class Upkeep(Held):
         with self._reading() as connection:
             return notes.notes(connection, kind, recording_id)
 
-    def remove(self, recordings: Sequence[str], gradings_: Sequence[str] = ()) -> None:
-        """Remove recordings with all they hold, and gradings, all or nothing."""
+    def remove(
+        self, recordings: Sequence[str], gradings_: Sequence[str] = (), traces: Sequence[Single] = ()
+    ) -> None:
+        """Remove recordings with all they hold, gradings, and single traces, all or nothing."""
         with self._writing() as connection:
-            removing.remove(connection, recordings, gradings_)
+            removing.remove(connection, recordings, gradings_, traces)
 
-    def gradings_of(self, recordings: Sequence[str]) -> tuple[str, ...]:
-        """The gradings that judged traces of these recordings."""
+    def gradings_of(self, recordings: Sequence[str], traces: Sequence[str] = ()) -> tuple[str, ...]:
+        """The gradings that judged traces of these recordings, or these traces."""
         with self._reading() as connection:
-            return tuple(removing.gradings_of(connection, recordings))
+            return tuple(removing.gradings_of(connection, recordings, traces))
 
     def merge(self, other: Path) -> Merged:
         """Take over what another store holds and this one does not, all or nothing."""
         source = Held(other, self._patience, self._say)
         with source._reading():  # it is there, and in the current format
             pass
-        if source._spool.path.exists():
+        if not source.spool.is_empty:
             with source._writing():
                 pass
         with self._writing() as connection:
