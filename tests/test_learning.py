@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -261,3 +263,121 @@ def test_a_rule_that_makes_recorded_requests_equal_says_so() -> None:
 
     (proposal,) = learn(run("a1b2c3", "d4e5f6"), run("x1y2z3", "u4v5w6")).proposals
     assert (proposal.rule["query"], proposal.settled, proposal.merged) == ("nonce", 3, 2)
+
+
+def one_body(first: Any, second: Any, channel: Channel = TOOL) -> Lesson:
+    """What two requests teach that differ in their bodies alone."""
+    then, now = (exchange(channel, "POST", "/x", body, {"ok": True}) for body in (first, second))
+    return learn(tape(then), tape(now))
+
+
+NUMBER = "a number that is no time and no nonce"
+SETTING = "a setting, or what the request is about"
+ONE_SIDED = "only one of both has it"
+NO_RULE = "made afresh, and nothing around it that a rule could name"
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "why"),
+    [
+        (1, 2, NUMBER),
+        (0, 7.5, NUMBER),
+        ("1 200,00 €", "1 300,00 €", NUMBER),
+        (True, False, SETTING),
+        ("express", "standard", SETTING),
+        (None, "standard", SETTING),
+    ],
+)
+def test_what_differs_in_a_place_without_a_telling_name_has_a_meaning(then: Any, now: Any, why: str) -> None:
+    lesson = one_body({"parcel": then}, {"parcel": now})
+    assert (lesson.proposals, whys(lesson)) == ((), {"$.parcel": why})
+
+
+def test_what_only_one_request_has_is_made_afresh_by_its_name_alone() -> None:
+    assert written(one_body({"a": 1, "nonce": "x"}, {"a": 1})) == [{"json": "$.nonce"}]
+    lesson = one_body({"a": 1, "note": "a1b2c3d4"}, {"a": 1})
+    assert (lesson.proposals, whys(lesson)) == ((), {"$.note": ONE_SIDED})
+
+
+def test_a_time_and_a_random_word_are_made_afresh_under_any_name() -> None:
+    lesson = one_body(
+        {"a": "2026-11-30T10:00:00Z", "b": "k3j4h5", "c": "urgent"},
+        {"a": "2026-11-30T11:30:00Z", "b": "m9n8b7", "c": "normal"},
+    )
+    assert whys(lesson) == {"$.c": SETTING}
+
+
+def test_what_a_tool_said_is_said() -> None:
+    def run(found: str) -> Cassette:
+        history = [user("find it"), {"role": "tool", "tool_call_id": "c", "content": f"found {found} there"}]
+        return tape(chat(history, "Thanks"))
+
+    lesson = learn(run("nobody"), run("somebody"))
+    assert whys(lesson) == {"$.messages[1].content": "what the assistant or a tool said"}
+
+
+def test_a_path_and_a_parameter_that_mean_something_are_named_where_they_stand() -> None:
+    def run(place: str, shown: str) -> Cassette:
+        return tape(exchange(TOOL, "GET", f"/shops/{place}?kind=book&shown={shown}", None, {}))
+
+    assert whys(learn(run("oslo", "all"), run("bergen", "few"))) == {"path": SETTING, "query shown": SETTING}
+
+
+def test_a_name_that_no_path_can_say_is_a_doubt() -> None:
+    nonces = "q1w2e3r4", "z9y8x7w6"
+    assert written(one_body({"my nonce": nonces[0]}, {"my nonce": nonces[1]})) == [{"json": "$['my nonce']"}]
+    odd = 'it\'s "odd"'
+    assert whys(one_body({odd: nonces[0]}, {odd: nonces[1]})) == {"$": NO_RULE}
+
+
+def test_a_body_that_begins_afresh_has_no_rule_for_there_is_nothing_before_it() -> None:
+    def run(mark: str) -> Cassette:
+        request = Request("POST", "/x", (), Body(f"{mark} hello".encode()))
+        return tape(Exchange("x", TOOL, STARTED, request, Response(200, (), Body(b"ok"))))
+
+    assert whys(learn(run("a1b2c3d4e5"), run("z9y8x7w6v5"))) == {"text": NO_RULE}
+
+
+def test_words_of_a_chat_and_requests_without_an_answer_are_heard() -> None:
+    chatting = Channel(Role.AGENT, "bot")
+
+    def run(words: str) -> Cassette:
+        payload = {"type": "text", "text": f"it is {words}"}
+        kept = {"id": "m1", "conversationId": "c", "userId": "u", "payload": payload}
+        post = exchange(chatting, "POST", "/hook/messages", {"payload": payload}, {"message": kept})
+        post = replace(post, request=replace(post.request, headers=(("x-user-key", "k"),)))
+        ask = exchange(TOOL, "POST", "/x", {"nonce": words}, None)
+        return tape(post, replace(ask, response=None))
+
+    lesson = learn(run("q1w2e3r4"), run("z9y8x7w6"))
+    assert lesson.proposals == ()
+    assert whys(lesson)["$.nonce"] == "the user's words, or taken from them"
+
+
+def test_a_request_that_is_asked_too_often_or_fits_two_answers_is_left() -> None:
+    hello = chat([user("hello")], "Hi")
+    assert learn(tape(hello), tape(hello, hello)).left == (1,)
+    orders = [f"{n}f6d1c9a-1d1b-4b8e-8f39-a6f1c0f3b5d2" for n in range(3)]
+    asked = [exchange(TOOL, "GET", f"/orders/{one}", None, {"n": n}) for n, one in enumerate(orders)]
+    assert learn(tape(*asked[:2]), tape(asked[2])).alike == 0
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "pattern"),
+    [
+        ("a1b2c3 is the run.", "d4e5f6 is the run.", r"^[\w-]+"),
+        ("- a1b2c3 is the run.", "- d4e5f6 is the run.", None),
+        ("Run of a:1 now.", "Run of b:22 now.", r"Run of \S+"),
+        ("The tip: one. Answer.", "The tip: two\nand three. Answer.", r"The tip: [\s\S]*?\. Answer\."),
+        ("The tip: one", "The tip: two\nand three", None),
+        ("Number x1-fast-a is it.", "Number y2-fast-a is it.", r"Number [\w-]+"),
+    ],
+)
+def test_a_pattern_names_what_stands_around_a_part(then: str, now: str, pattern: str | None) -> None:
+    assert pattern_for(parts(then, now)) == pattern
+
+
+def test_texts_of_too_many_words_differ_in_one_part() -> None:
+    then, now = ("Say: " + f"{word} " * 1001 + "now." for word in ("one", "two"))
+    (part,) = parts(then, now)
+    assert (part.before, part.then, replaced(then, [part])) == ("Say: ", then[5:-5], now)

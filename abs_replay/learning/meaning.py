@@ -78,9 +78,7 @@ def _of_value(spot: Spot, old: Any, new: Any, then: Side, now: Side) -> Verdict:
     roles = {_speaker(then.document, spot.place), _speaker(now.document, spot.place)}
     if "user" in roles or any(side.heard.said(value) for side in (then, now) for value in values):
         return Verdict.WORDS
-    if not all(
-        isinstance(value, str | int | float | Number) and value not in (True, False) for value in values
-    ):
+    if not all(map(_is_scalar, values)):
         return Verdict.SHAPE if GONE in (old, new) else Verdict.SETTING
     fresh = _fresh(spot, old, then) and _fresh(spot, new, now)
     answered = then.heard.answered(values[0]) and now.heard.answered(values[-1])
@@ -95,10 +93,7 @@ def _stale(spot: Spot, values: list[Any], roles: set[str | None], one_sided: boo
     """Judge what does not look as if it were made afresh."""
     if one_sided:
         return Verdict.SHAPE
-    if any(
-        not isinstance(value, str) or re.fullmatch(r"[\d.,:\s%$€-]*\d[\d.,:\s%$€-]*", value)
-        for value in values
-    ):
+    if any(not isinstance(value, str) or _AMOUNT.fullmatch(value) for value in values):
         return Verdict.NUMBER
     if role is Role.LLM and spot.parts and (_is_system(spot.place) or "system" in roles):
         return Verdict.FRESH  # a sentence of the prompt that is written anew in each run

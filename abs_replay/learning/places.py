@@ -103,7 +103,7 @@ def made(request: Request, form: Canonical, differing: Collection[Spot], asked: 
                 body = value
             case Where.QUERY:
                 pairs = {**pairs, spot.key: value}
-            case Where.JSON:
+            case _:
                 document = _with(document, spot.place, value)
     data = body.encode("latin-1") if document is None else text_of(document).encode("utf-8", "surrogatepass")
     shown = "&".join(f"{name}={value}" for name, value in pairs.items() if value is not GONE)
