@@ -15,12 +15,13 @@ from typing import Any, Final
 
 from abs_replay.exact_json import Json, dumps, loads
 from abs_replay.judgement import Question, digest_of
-from abs_replay.judges.calling import Arrived, Origins, Said
+from abs_replay.judges.calling import Arrived, Said
 from abs_replay.judges.fence import BEGIN, END, new_name
 from abs_replay.judges.inputs import Inputs, inputs_of, record, wanted
 from abs_replay.judges.model_engine import endpoint
 from abs_replay.judges.posting import Poster
 from abs_replay.judges.rating import FRACTION, Put, ServiceEngine
+from abs_replay.judges.refusals import Origins
 from abs_replay.judges.settings import EngineSettings, checked_url, own
 
 URL: Final = "https://api.aievaluator.dev"

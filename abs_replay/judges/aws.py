@@ -15,9 +15,10 @@ from urllib.parse import quote
 
 from abs_replay.errors import JudgeError
 from abs_replay.exact_json import Json, dumps, loads
-from abs_replay.judges.calling import Arrived, Origins, Said, Turn, written
+from abs_replay.judges.calling import Arrived, Said, Turn, written
 from abs_replay.judges.model_engine import ModelEngine, Parameters, endpoint, parameters_of
 from abs_replay.judges.posting import Poster
+from abs_replay.judges.refusals import Origins
 from abs_replay.judges.reply_form import NAME, SCHEMA
 from abs_replay.judges.settings import EngineSettings, Unconfigured, checked_url, own
 

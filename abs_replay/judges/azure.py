@@ -15,13 +15,13 @@ configuration, else AZURE_OPENAI_ENDPOINT, AZURE_OPENAI_API_KEY or AZURE_OPENAI_
 AZURE_OPENAI_API_VERSION; the project AZURE_AI_PROJECT_ENDPOINT. Without a key azure-identity gives a token.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from abs_replay.exact_json import Json
 from abs_replay.judgement import Question, Usage
 from abs_replay.judges import azure_ratings, azure_safety, azure_token
-from abs_replay.judges.calling import Caller, Origins, Turn
+from abs_replay.judges.calling import Caller, Contact, Turn
 from abs_replay.judges.engine import Engine, Sample
 from abs_replay.judges.fence import new_name
 from abs_replay.judges.inputs import inputs_of, wanted
@@ -35,6 +35,7 @@ from abs_replay.judges.model_engine import (
 from abs_replay.judges.openai_compatible import ChatCompletions
 from abs_replay.judges.prices import cost_of
 from abs_replay.judges.rating import Put, ServiceEngine, rate
+from abs_replay.judges.refusals import Origins
 from abs_replay.judges.routing import Absent
 from abs_replay.judges.settings import EngineSettings, Unconfigured, checked_url, own
 
@@ -222,7 +223,7 @@ class Deployment:
     settings: EngineSettings
     parameters: Parameters
     name: str = "azure"
-    _reached: bool = False
+    _contact: Contact = field(default_factory=Contact)
 
     @property
     def shown(self) -> str:
@@ -254,15 +255,10 @@ class Deployment:
         evaluator = azure_ratings.evaluator_of(question)
         if evaluator is None:
             return await self.chat.sample(question, number)
-        caller = Caller(self.ratings, self.settings.timeout, self._cost, self._reached)
+        caller = Caller(self.ratings, self.settings.timeout, self._cost, self._contact)
         turn = Turn("user", azure_ratings.prompt(evaluator, inputs_of(question), new_name()))
         tries = self.parameters.max_attempts
-        try:
-            return await rate(
-                caller, evaluator.quality, evaluator.scale, azure_ratings.SYSTEM, (turn,), tries
-            )
-        finally:
-            self._reached = self._reached or caller.reached
+        return await rate(caller, evaluator.quality, evaluator.scale, azure_ratings.SYSTEM, (turn,), tries)
 
     async def close(self) -> None:
         await self.chat.close()

@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from abs_replay.exact_json import Json, dumps, loads
 from abs_replay.judges.azure_token import Token
-from abs_replay.judges.calling import Arrived, Origins, Said
+from abs_replay.judges.calling import Arrived, Said
 from abs_replay.judges.inputs import Inputs
 from abs_replay.judges.model_engine import endpoint
 from abs_replay.judges.posting import Poster
 from abs_replay.judges.rating import Put, Scale
+from abs_replay.judges.refusals import Origins
 
 API_VERSION: Final = "2025-11-15-preview"
 SCOPE: Final = "https://ai.azure.com/.default"

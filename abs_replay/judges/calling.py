@@ -19,15 +19,23 @@ from tenacity.wait import wait_exponential_jitter
 from abs_replay.errors import JudgeError
 from abs_replay.exact_json import Json, dumps
 from abs_replay.judgement import Usage
-from abs_replay.judges.engine import Attempt, Outcome
+from abs_replay.judges.engine import Attempt, Outcome, Stopped
+from abs_replay.judges.refusals import Origins, advice, problem_of
 from abs_replay.judges.waiting import asked_to_wait
 
-type Kind = Literal["told to wait", "limited", "away", "timed out"]
+type Kind = Literal["told to wait", "limited", "away", "unreachable", "timed out"]
 
 # How often a call is tried again, by what stopped it. A limit passes, and where many calls wait for few
-# places each may wait often; a service that does not come back within half a minute will not within two;
-# what timed out once takes as long, and as much, each time.
-BUDGET: Final[Mapping[Kind, int]] = {"told to wait": 40, "limited": 10, "away": 5, "timed out": 1}
+# places each may wait often; a service that does not come back within half a minute will not within two; one
+# that nobody ever heard of is not up, or is somewhere else; what timed out once takes as long, and as much,
+# each time.
+BUDGET: Final[Mapping[Kind, int]] = {
+    "told to wait": 40,
+    "limited": 10,
+    "away": 5,
+    "unreachable": 2,
+    "timed out": 1,
+}
 LONGEST_WAIT: Final = 120.0  # seconds; who asks for more asks to come back another day
 _BACKOFF: Final = wait_exponential_jitter(initial=0.5, max=20, jitter=0.5)
 
@@ -60,15 +68,6 @@ class Said:
     finish_reason: str | None = None
     input_tokens: int = 0
     output_tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Origins:
-    """Where somebody said what a wire has, for advice. A wire may have its own as `origins`."""
-
-    address: str = "--judge-base-url"
-    key: str = "--judge-api-key, or the vendor's variable"
-    model: str = "--judge-model"
 
 
 class Trouble(Exception):
@@ -108,14 +107,21 @@ class Wire(Protocol):
     async def close(self) -> None: ...
 
 
+@dataclass(slots=True)
+class Contact:
+    """When there was last any response of a service, whoever asked; None before the first."""
+
+    heard: float | None = None
+
+
 @dataclass
 class Caller:
-    """Calls one wire. `reached` is whether it ever answered."""
+    """Calls one wire."""
 
     wire: Wire
     timeout: float
     cost: Callable[[str | None, int, int], float | None]
-    reached: bool = field(default=False)
+    contact: Contact = field(default_factory=Contact)
 
     @property
     def origins(self) -> Origins:
@@ -125,21 +131,30 @@ class Caller:
     async def call(self, system: str, turns: Sequence[Turn], attempts: list[Attempt]) -> Said:
         """Call until there is a reply; every try is added to `attempts`, the reply's own by the caller.
 
-        Raises `Trouble` where there is none, and `JudgeError` where no other call would fare better.
+        Raises `Trouble` where there is none, and `Stopped` where no other call would fare better.
         """
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(TriableTrouble), wait=_wait, stop=_Budget(), reraise=True
         )
+        begun = time.monotonic()
         try:
             said: Said = await retrying(self._adapted, system, turns, attempts)
         except TriableTrouble as trouble:
-            if not self.reached and trouble.kind == "away":
-                raise JudgeError(
-                    f"the judge at {self.wire.where} can not be reached: {trouble}; is it running, and is "
-                    f"{self.origins.address} right?"
-                ) from None
+            if trouble.kind in ("away", "unreachable") and (self.contact.heard or 0.0) < begun:
+                raise Stopped(self._gone(trouble), tuple(attempts)) from None
             raise
+        except JudgeError as error:
+            raise Stopped(str(error), tuple(attempts)) from None
         return said
+
+    def _gone(self, trouble: Trouble) -> str:
+        """Nobody heard of it for as long as a call tried: the next question would find the same."""
+        judge = f"the judge at {self.wire.where}"
+        if self.contact.heard is None:
+            return (
+                f"{judge} can not be reached: {trouble}; is it running, and is {self.origins.address} right?"
+            )
+        return f"{judge} does not answer any more: {trouble}; what it said before counts"
 
     async def _adapted(self, system: str, turns: Sequence[Turn], attempts: list[Attempt]) -> Said:
         """Call, and again for each feature that the endpoint turns out to refuse."""
@@ -150,7 +165,7 @@ class Caller:
                 return self._said(body, arrived, attempts)
             if arrived.status == 400 and "content_filter" in arrived.text:  # Azure, of what it is to read
                 attempts[-1] = replace(attempts[-1], outcome="refused")
-                return Said("", "refused", _problem(arrived))
+                return Said("", "refused", problem_of(arrived.status, arrived.text))
             if arrived.status not in (400, 422) or not self.wire.yields(arrived.text, body):
                 raise self._trouble(arrived)
 
@@ -164,9 +179,10 @@ class Caller:
         except TimeoutError:
             trouble = TriableTrouble(f"no reply within {self.timeout:g} s", "timed out")
         except ConnectionError as error:
-            trouble = TriableTrouble(str(error), "away")
-        problem = str(trouble) if trouble else _problem(arrived)
-        self.reached = self.reached or trouble is None
+            trouble = TriableTrouble(str(error), "unreachable" if self.contact.heard is None else "away")
+        problem = str(trouble) if trouble else problem_of(arrived.status, arrived.text)
+        if trouble is None:
+            self.contact.heard = time.monotonic()
         spent = Usage(calls=1)
         duration = (time.monotonic() - started) * 1000
         attempts.append(
@@ -199,10 +215,10 @@ class Caller:
 
     def _trouble(self, arrived: Arrived) -> Exception:
         """Say what an error status means."""
-        status, problem = arrived.status, _problem(arrived)
-        advice = _advice(status, arrived.text, self.origins)
-        if advice:
-            return JudgeError(f"the judge at {self.wire.where} refuses: {problem}; {advice}")
+        status, problem = arrived.status, problem_of(arrived.status, arrived.text)
+        what_to_do = advice(status, arrived.text, self.origins)
+        if what_to_do:
+            return JudgeError(f"the judge at {self.wire.where} refuses: {problem}; {what_to_do}")
         if status == 429 or status in (408, 409, 425) or status >= 500:
             wait = asked_to_wait(arrived.headers, arrived.text)
             if (wait is not None and wait > LONGEST_WAIT) or arrived.headers.get("x-should-retry") == "false":
@@ -240,41 +256,3 @@ def _wait(state: RetryCallState) -> float:
     if isinstance(trouble, TriableTrouble) and trouble.wait is not None:
         return trouble.wait * (1 + random.random() / 10)
     return float(_BACKOFF(state))
-
-
-_LONGEST: Final = 300  # characters of a service's words
-
-
-def _problem(arrived: Arrived) -> str:
-    """What the service says, in one line."""
-    words = " ".join(error_of(arrived.text).split())
-    return f"status {arrived.status}: {words[:_LONGEST] or 'no words'}"
-
-
-def error_of(text: str) -> str:
-    """Find the message in the body of an error; all three vendors write `{"error": {"message": ..}}`."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    if isinstance(value, list) and value:
-        value = value[0]
-    error = value.get("error", value) if isinstance(value, dict) else value
-    if isinstance(error, dict):
-        return str(error.get("message") or text)
-    return str(error)
-
-
-def _advice(status: int, text: str, origins: Origins) -> str | None:
-    """What to do about what no other question would fare better with."""
-    if status == 401 or (status == 400 and "API_KEY_INVALID" in text) or "API key not valid" in text:
-        return f"is the key right ({origins.key})?"
-    if status == 429 and "PerDay" in text:  # Gemini's, with a wait that is much too short
-        return "the day's quota is used up"
-    if status == 403:
-        return "the key may not use this model or endpoint"
-    if status in (301, 302, 303, 307, 308, 404, 405, 410):
-        return f"is the model's name right ({origins.model}), and the address ({origins.address})?"
-    if status == 402 or "insufficient_quota" in text or "credit balance is too low" in text:
-        return "the account has no credit left"
-    return None

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from abs_replay.errors import JudgeError
 from abs_replay.exact_json import Json
 from abs_replay.judgement import NO_USAGE, Question, Usage
 
@@ -53,6 +54,14 @@ class Sample:
         return sum((attempt.usage for attempt in self.attempts), NO_USAGE)
 
 
+class Stopped(JudgeError):
+    """What no other question would fare better with, and what was tried until that was known."""
+
+    def __init__(self, problem: str, attempts: tuple[Attempt, ...]) -> None:
+        super().__init__(problem)
+        self.attempts = attempts
+
+
 class Engine(Protocol):
     """One engine with its model and parameters, made by `open_engine(settings)` of its module.
 
@@ -83,7 +92,7 @@ class Engine(Protocol):
 
         Rate limits, time-outs and unreadable replies are this call's business, up to its bounds; what is
         left of them is a `Sample` with an `error`. Raises `JudgeError` only for what no other question
-        would fare better with: a wrong key, an unknown model.
+        would fare better with: a wrong key, an unknown model; as `Stopped` with what was tried.
         """
         ...
 

@@ -75,7 +75,7 @@ class Keeping:
             except BaseException:
                 self._waiting = batch + self._waiting
                 raise
-            self.count += len(batch)
+            self.count += sum(answer.settled for _, answer in batch)
 
     def _kept(self, question: Question, engine: Engine, number: int, sample: Sample) -> KeptAnswer:
         return KeptAnswer(

@@ -14,7 +14,7 @@ from typing import Protocol
 from abs_replay.errors import JudgeError
 from abs_replay.judgement import NO_USAGE, Answer, Judging, Question, Usage
 from abs_replay.judges.budget import Budget
-from abs_replay.judges.engine import Engine, Sample
+from abs_replay.judges.engine import Engine, Sample, Stopped
 from abs_replay.judges.keeping import Keeping
 from abs_replay.judges.votes import Vote, decided, silent
 from abs_replay.store import KeptAnswer, Store
@@ -216,6 +216,10 @@ class Panel:
         except JudgeError as error:
             self._stopped.setdefault(engine.fingerprint, str(error))
             round_.refused[question.digest] = str(error)
+            if isinstance(error, Stopped):
+                tried = Sample(None, "", str(error), False, error.attempts)
+                usage = tried.usage
+                self._keeping.add(question, engine, number, tried)
         finally:
             self._budget.settle(engine, set_aside, usage)
         return usage

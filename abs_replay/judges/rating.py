@@ -5,13 +5,14 @@ they say into that form. A raw score beside its scale is unreadable, never clamp
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from abs_replay.exact_json import Json, Number, loads
 from abs_replay.judgement import Question, Usage, digest_of
-from abs_replay.judges.calling import Arrived, Caller, Origins, Said, Trouble, Turn
+from abs_replay.judges.calling import Arrived, Caller, Contact, Said, Trouble, Turn
 from abs_replay.judges.engine import Attempt, Sample
+from abs_replay.judges.refusals import Origins
 from abs_replay.judges.reply import Unreadable
 
 
@@ -48,7 +49,7 @@ class Rating:
 async def rate(
     caller: Caller, metric: str, scale: Scale, system: str = "", turns: Sequence[Turn] = (), tries: int = 2
 ) -> Sample:
-    """Ask until a rating can be read, at most so often; raises `JudgeError` as `Caller.call` does."""
+    """Ask until a rating can be read, at most so often; raises `Stopped` as `Caller.call` does."""
     attempts: list[Attempt] = []
     problem = ""
     for _ in range(tries):
@@ -175,7 +176,7 @@ class ServiceEngine:
     timeout: float
     put: Callable[[Question], Put | str]
     parts: Mapping[str, Json]
-    _reached: bool = False
+    _contact: Contact = field(default_factory=Contact)
 
     @property
     def fingerprint(self) -> str:
@@ -192,11 +193,8 @@ class ServiceEngine:
         put = self.put(question)
         if isinstance(put, str):
             return Sample(None, "", put)
-        caller = Caller(_Fixed(self.service, put.body), self.timeout, lambda *_: None, self._reached)
-        try:
-            return await rate(caller, put.metric, put.scale)
-        finally:
-            self._reached = self._reached or caller.reached
+        caller = Caller(_Fixed(self.service, put.body), self.timeout, lambda *_: None, self._contact)
+        return await rate(caller, put.metric, put.scale)
 
     async def close(self) -> None:
         await self.service.close()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import threading
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 from abs_replay.errors import JudgeError, UsageError
 from abs_replay.exact_json import Json
 from abs_replay.judges import calling, open_engine
+from abs_replay.judges.engine import Stopped
+from abs_replay.judges.refusals import error_of
 from abs_replay.judges.settings import EngineSettings, Unconfigured
 from fixtures.judges.deciding import decide
 from fixtures.judges.hearing import Heard
@@ -203,8 +206,33 @@ class TestTroublesOfTheService:
         monkeypatch.setattr(calling, "_BACKOFF", lambda _: 0.0)
         with socket.create_server(("127.0.0.1", 0)) as taken:
             url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(JudgeError, match=r"can not be reached: .*is it running"):
+        with pytest.raises(Stopped, match=r"can not be reached: .*is it running") as stopped:
             sampled(opened(vendor, url), question("contains: blue"))
+        assert [one.outcome for one in stopped.value.attempts] == ["failed"] * 3  # about two seconds
+
+    @pytest.mark.parametrize("vendor", VENDORS)
+    def test_a_judge_that_dies_is_no_matter_of_one_question_either(
+        self, vendor: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(calling, "_BACKOFF", lambda _: 0.0)
+        server = Canned().giving(good(vendor))
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        url = server.url
+        (sample,) = sampled(opened(vendor, url), question("contains: blue"))
+        server.shutdown()
+        server.server_close()
+        assert sample.score is not None
+        with pytest.raises(Stopped, match=r"does not answer any more: .*what it said before counts") as gone:
+            sampled(opened(vendor, url), question("contains: blue"))
+        assert len(gone.value.attempts) == 6
+
+    def test_a_service_that_fails_is_a_matter_of_each_question(
+        self, canned: Serve, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(calling, "_BACKOFF", lambda _: 0.0)
+        server = canned({"status": 503, "text": "down"})
+        (sample,) = sampled(opened("openai", server.url), question("contains: blue"))
+        assert (outcomes(sample), sample.settled) == (["failed"] * 6, False)
 
     def test_answers_that_are_none_of_the_api_are_an_error_in_the_end(
         self, canned: Serve, monkeypatch: pytest.MonkeyPatch
@@ -458,7 +486,7 @@ class TestWhatIsSaid:
         ],
     )
     def test_an_errors_words_are_found_in_whatever_shape(self, text: str, words: str) -> None:
-        assert calling.error_of(text) == words
+        assert error_of(text) == words
 
 
 def test_a_limit_of_requests_holds_for_a_second() -> None:

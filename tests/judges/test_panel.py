@@ -14,7 +14,7 @@ import pytest
 
 from abs_replay.errors import JudgeError, UsageError
 from abs_replay.judgement import Judging, Question, Usage
-from abs_replay.judges.engine import Attempt, Sample
+from abs_replay.judges.engine import Attempt, Sample, Stopped
 from abs_replay.judges.panel import Estimate, Panel, Terms
 from abs_replay.store import Store
 
@@ -208,6 +208,20 @@ def test_what_no_question_survives_stops_that_engine_and_is_said_once(store: Sto
     assert [found[digest].score for digest in ("d6", "d7")] == [0.9, 0.9]
     assert panel.problems == ("the key is wrong: set OPENAI_API_KEY",)
     assert panel.judging == Judging(2, 0, 6, {"counting m-1": ONE + ONE})
+
+
+def test_what_was_tried_until_an_engine_stopped_is_kept_and_counted(store: Store) -> None:
+    tried = Attempt("failed", "sent", "", "connection refused", usage=Usage(1, 0, 0, 0.0))
+    gone = Counting(lambda *_: Stopped("it can not be reached", (tried, tried)))
+    with Panel(always(gone), Terms(concurrency=1), store) as panel:
+        found = panel.ask(questions(3))
+    assert {one.error for one in found.values()} == {"it can not be reached"}
+    assert panel.judging == Judging(0, 0, 3, {"counting m-1": Usage(2, 0, 0, 0.0)})
+    assert rows(store, "SELECT question, problem FROM attempts") == [("d0", "connection refused")] * 2
+    assert rows(store, "SELECT question, settled, error FROM answers") == [
+        ("d0", False, "it can not be reached")
+    ]
+    assert panel.kept == 0
 
 
 def test_what_an_engine_can_not_decide_is_not_asked() -> None:

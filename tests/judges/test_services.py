@@ -96,7 +96,7 @@ def test_a_wrong_key_stops_the_engine_and_is_not_shown(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_can_not_be_reached_is_told_with_its_address(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("abs_replay.judges.calling.BUDGET", {"limited": 0, "away": 0, "timed out": 0})
+    monkeypatch.setattr("abs_replay.judges.calling.BUDGET", {"unreachable": 0, "timed out": 0})
     url = "http://127.0.0.1:9"
     with pytest.raises(JudgeError, match=r"the judge at http://127\.0\.0\.1:9.* can not be reached") as error:
         sampled(open_engine(name, settings(name, url)), asked("Fluency", criteria="contains: blue"))
