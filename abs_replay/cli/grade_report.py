@@ -78,10 +78,21 @@ def _as_json(report: "Report", comparison: "Comparison | None", failures: Sequen
 
 
 def _written(report: "Report", comparison: "Comparison | None", format_: str, screen: Screen | None) -> str:
-    shown = render(format_, report, screen)
     if comparison is None or format_ in NO_PLACE:
-        return shown
-    from abs_replay.reports import flips, markdown
+        return render(format_, report, screen)
+    if format_ == "markdown":
+        return _markdown(report, comparison, screen or PAPER)
+    from abs_replay.reports import flips
 
-    flipped = flips.render(comparison, screen or PAPER)
-    return markdown.with_fence(shown, flipped) if format_ == "markdown" else f"{shown}\n{flipped}"
+    return f"{render(format_, report, screen)}\n{flips.render(comparison, screen or PAPER)}"
+
+
+def _markdown(report: "Report", comparison: "Comparison", screen: Screen) -> str:
+    """Both in one comment: the report takes half of it at most."""
+    from abs_replay.reports import flips_markdown, markdown
+    from abs_replay.reports.markdown_text import LARGEST, length
+
+    graded = markdown.display(report, screen, LARGEST // 2)
+    heading = "### Since the baseline\n\n"
+    room = LARGEST - length(graded) - length(heading) - 1
+    return f"{graded}\n{heading}{flips_markdown.render(comparison, most=room)}"

@@ -21,7 +21,7 @@ from abs_replay.reports.flips import (
     tested,
     what_did_not_flip,
 )
-from abs_replay.reports.markdown import (
+from abs_replay.reports.markdown_text import (
     LARGEST,
     LONGEST_NAME,
     LONGEST_REASON,
@@ -33,9 +33,11 @@ from abs_replay.reports.table import EVALUATIONS
 from abs_replay.reports.totals import plural
 
 
-def render(comparison: Comparison, failures: Sequence[str] = (), gated: bool = False) -> str:
+def render(
+    comparison: Comparison, failures: Sequence[str] = (), gated: bool = False, most: int = LARGEST
+) -> str:
     """Write it for a comment; `failures` are the gates that do not hold, if it was `gated`."""
-    room = Room(LARGEST - 500)  # the last line has its place
+    room = Room(most - 500)  # the last line has its place
     room.add(
         _verdict(comparison, failures, gated), "", *(f"- {code(line, LONGEST_REASON)}" for line in failures)
     )

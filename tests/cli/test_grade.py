@@ -446,6 +446,9 @@ def test_what_flipped_stands_in_markdown_and_is_refused_where_it_has_no_place(ab
     _, out, _ = abs_(*after, "markdown")
     refused = abs_(*after, "junit")
 
-    assert "```text\nbefore.json → now: 1 flipped" in out
+    assert (
+        "### Since the baseline\n\n**❌ 1 of 2 evaluations flipped**, 1 to the worse · `before.json`" in out
+    )
+    assert "<details><summary>❌ <code>" in out
     assert (refused[0], refused[1]) == (2, "")
     assert "--format junit has no place for what --baseline finds" in refused[2]

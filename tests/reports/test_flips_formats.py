@@ -8,7 +8,7 @@ import pytest
 
 from abs_replay.comparison import Comparison, compare
 from abs_replay.reports import flips_github, flips_json, flips_markdown
-from abs_replay.reports.markdown import LARGEST, length
+from abs_replay.reports.markdown_text import LARGEST, length
 from abs_replay.verdicts import Run, Status
 from tests.comparison.made import RULE, E, F, P, grading, run, verdict
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from abs_replay import exact_json
 from abs_replay.reports import PAPER, REPORTS, Screen, render
 from abs_replay.reports.json_report import from_json
-from abs_replay.reports.markdown import LARGEST, length
+from abs_replay.reports.markdown_text import LARGEST, length
 from abs_replay.reports.saved import checked
 from abs_replay.verdicts import BehaviorResult, Report, Result, Run, Status, StepStatus, Verdict
 

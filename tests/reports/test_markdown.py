@@ -13,7 +13,8 @@ from abs_replay import exact_json
 from abs_replay.reports import PAPER, render
 from abs_replay.reports.cells import escaped
 from abs_replay.reports.json_report import from_json
-from abs_replay.reports.markdown import LARGEST, code, length, with_fence
+from abs_replay.reports.markdown import MOST_CHECKS
+from abs_replay.reports.markdown_text import LARGEST, code, length
 from abs_replay.verdicts import Report, Result, Run, Status, Verdict
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures/reports"
@@ -79,7 +80,7 @@ def test_a_long_report_is_shortened_and_says_by_how_much() -> None:
     reasons = [f"expected 🙂, observed {'🙃' * 400} {n}" for n in range(40)]
     report = Report(tuple(failing(*reasons, session=f"S{n}") for n in range(30)))
 
-    text = render("markdown", report)
+    text = render("markdown", report, replace(PAPER, detail=2))
 
     shown = text.count("- ❌")
     assert LARGEST - 2000 < length(text) <= LARGEST
@@ -92,7 +93,7 @@ def test_a_long_report_is_shortened_and_says_by_how_much() -> None:
 def test_folded_details_are_closed_where_they_are_cut() -> None:
     passed = tuple(Run(f"S{n} " + "x" * 150, None, "t", Result.PASSED, ()) for n in range(2000))
 
-    text = render("markdown", Report(passed))
+    text = render("markdown", Report(passed), replace(PAPER, detail=2))
 
     assert length(text) <= LARGEST
     assert text.count("<details>") == text.count("</details>") == 1
@@ -111,9 +112,42 @@ def test_detail_says_how_much_is_shown() -> None:
     assert "sessions passed</summary>" not in render("markdown", report, replace(PAPER, failed=True))
 
 
-def test_what_flipped_stands_below_in_a_fence_that_it_can_not_end() -> None:
-    text = with_fence(render("markdown", saved("passed")), "a → b: 1 flipped\n````\n<b>\n" + "x" * 70_000)
+def graded(trace: int, status: Status, reason: str) -> Run:
+    verdicts = (
+        Verdict("evaluations[0]", "contains", status, reason, label="contains 🙂"),
+        Verdict("evaluations[1]", "llm_judge", Status.ERROR if trace % 7 == 0 else Status.PASSED, "no judge"),
+    )
+    result = Result.FAILED if status is Status.FAILED else Result.ERROR if trace % 7 == 0 else Result.PASSED
+    return Run("Cups", "cups.abs.yaml", f"t-{trace}", result, (), verdicts)
 
-    fences = [token for token in GFM.parse(text) if token.type == "fence"]
-    assert [token.content for token in fences] == ["a → b: 1 flipped\n````\n<b>\n"]
-    assert length(text) <= LARGEST
+
+def test_many_runs_are_told_by_what_is_not_fine_in_them_the_failed_first() -> None:
+    runs = [graded(n, Status.FAILED if n < 25 else Status.PASSED, f"no cup in {n // 20}") for n in range(60)]
+
+    text = render("markdown", Report(tuple(runs)))
+
+    assert len(text.splitlines()) < 70
+    checks = [line for line in text.splitlines() if line.startswith(("- ❌ `contains", "- ❗ error"))]
+    assert checks == [
+        "- ❌ `contains 🙂` at `evaluations[0]` of `Cups`: 25 of 60: `t-0`, `t-1`, `t-2`, `t-3`, `t-4` "
+        "and 20 more<br>`no cup in 0` (20 times, and 1 other reason)",
+        "- ❗ error: `llm_judge` at `evaluations[1]` of `Cups`: 9 of 60: `t-0`, `t-7`, `t-14`, `t-21`, "
+        "`t-28` and 4 more<br>`no judge`",
+    ]
+    assert "<summary>30 sessions did not pass</summary>" in text
+    assert "\n✅ 30 sessions passed\n" in text
+
+
+@pytest.mark.parametrize("many", ["failing", "each its own"])
+def test_a_comment_holds_ten_thousand_traces(many: str) -> None:
+    long = "🙃" * 900
+    runs = [graded(n, Status.FAILED, f"expected 🙂, observed {n} {long}") for n in range(10_000)]
+    if many == "each its own":
+        runs = [replace(run, session=f"{long}{nth}", trace=f"{long}{nth}") for nth, run in enumerate(runs)]
+
+    text = render("markdown", Report(tuple(runs)))
+
+    assert length(text) < 60_000
+    assert text.count("<details>") == text.count("</details>")
+    if many == "each its own":
+        assert f"and {10_000 + 1429 - MOST_CHECKS} more checks" in text or "had no room here" in text
