@@ -75,7 +75,7 @@ class Placeholders:
         placeholder = self._given[secret]
         if secret not in self._forms:
             self._forms[secret] = _forms(secret)
-            self._odd.update(form for form in self._forms[secret] if form.translate(_WORDS) != form)
+            self._odd.update(form for form in self._forms[secret] if b" " in form.translate(_WORDS))
         for form in self._forms[secret]:
             self.sought.pop(form, None)
             self.sought[form] = placeholder  # the latest stand last
