@@ -71,7 +71,8 @@ def _decoded(data: bytes, find: Find) -> Iterator[Edit]:
         at = runs.find(_RUN)
         while at >= 0:
             if start + at >= done:
-                found = _BASE64.match(data, _beginning(data, start + at, done))
+                # It begins there: each slice has so much of the next that no run's beginning is cut.
+                found = _BASE64.match(data, start + at)
                 assert found is not None  # the run has as many characters of the alphabet
                 done = found.end()
                 if len(found[0]) <= LONGEST and found[0] not in empty:
@@ -80,13 +81,6 @@ def _decoded(data: bytes, find: Find) -> Iterator[Edit]:
                     if not edits and len(found[0]) < SHORT:
                         empty.add(found[0])
             at = runs.find(_RUN, max(at + 1, done - start))
-
-
-def _beginning(data: bytes, at: int, least: int) -> int:
-    """Where a run of base64 begins that a slice may have cut."""
-    while at > least and data[at - 1] in _DIGITS:
-        at -= 1
-    return at
 
 
 def _decoded_run(run: bytes, at: int, find: Find) -> Iterator[Edit]:
@@ -107,11 +101,8 @@ def _edited_base64(run: bytes, find: Find) -> bytes | None:
         digits, broken = _BREAK.subn(b"", digits)
     used = len(digits) - (len(digits) % 4 == 1)
     for_urls = b"-" in digits or b"_" in digits
-    try:
-        padded = digits[:used] + b"=" * (-used % 4)
-        plain = binascii.a2b_base64(padded.translate(_FROM_URL) if for_urls else padded)
-    except binascii.Error:
-        return None
+    padded = digits[:used] + b"=" * (-used % 4)
+    plain = binascii.a2b_base64(padded.translate(_FROM_URL) if for_urls else padded)
     if len(run) < SHORT and not _is_text(plain):
         return None
     if not (edits := apart(find(plain))):

@@ -8,7 +8,7 @@ import pytest
 
 from abs_replay.exchange import Body, Channel, Exchange, Headers, Recording, Request, Role
 from abs_replay.redact import Redactor, redact
-from abs_replay.redact.named import named
+from abs_replay.redact.named import is_like_a_credential, named
 from abs_replay.redact.names import Naming, naming
 
 KEY = "sk-proj-Abcdefghijklmnop1234567890"
@@ -152,3 +152,18 @@ def test_one_endless_value_of_names_is_looked_through_in_linear_time() -> None:
     began = time.process_time()
     assert not list(named(b"token=" * 40_000))
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("value", "is_one"),
+    [
+        (b"1234567890" * 2, False),
+        (b"1234567890" * 3, True),
+        (b"abcdefgh12345678", True),
+        (b"abcdefgh1234567", False),
+        (b"http://host/a1b2c3d4", False),
+        (b"some_identifier_of_code", False),
+    ],
+)
+def test_a_credential_is_long_and_no_number_or_word_of_a_program(value: bytes, is_one: bool) -> None:
+    assert is_like_a_credential(value) is is_one

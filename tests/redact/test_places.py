@@ -17,7 +17,7 @@ from abs_replay.exchange import (
     Response,
     WebSocket,
 )
-from abs_replay.redact import Redactor, redact
+from abs_replay.redact import Redactor, redact, searching
 from abs_replay.redact.frames import written
 from tests.redact.sent import KEY, SECRET, WORDS, answer_of, body_of, exchange
 
@@ -45,6 +45,23 @@ def test_base64_that_has_a_secret_is_written_anew() -> None:
             body = json.loads(body_of(json.dumps({"a": packed}).encode()))
             raw = base64.urlsafe_b64decode(body["a"].replace("+", "-").replace("/", "_"))
             assert raw.decode() == plain.replace(KEY, "<key:1>")
+
+
+def test_base64_keeps_its_missing_padding() -> None:
+    packed = base64.b64encode(f"ab {KEY}".encode()).rstrip(b"=")
+    assert body_of(packed) == base64.b64encode(b"ab <key:1>").rstrip(b"=")
+
+
+@pytest.mark.parametrize("before", [64 * 1024 - 17, 64 * 1024 - 16, 64 * 1024 - 1, 64 * 1024])
+def test_base64_over_the_slices_of_a_large_text_is_found(before: int) -> None:
+    packed = base64.b64encode(f"the key is {KEY}.".encode())
+    kept = base64.b64encode(b"the key is <key:1>.")
+    assert body_of(b" " * before + packed) == b" " * before + kept
+
+
+@pytest.mark.parametrize("before", [64 * 1024 - 8, 64 * 1024, 100_000])
+def test_a_secret_over_the_slices_of_a_large_text_is_found_once(before: int) -> None:
+    assert body_of(b" " * before + KEY.encode() + b" " * 99) == b" " * before + b"<key:1>" + b" " * 99
 
 
 def test_base64_in_lines_stays_in_lines() -> None:
@@ -111,6 +128,24 @@ def test_headers_of_frames_lose_their_secrets_too_and_plain_payloads() -> None:
     assert stream.frames[1].payload == b'{"contentBlockDelta": "<key:1>"}'
 
 
+def test_headers_of_frames_that_are_no_text_stay() -> None:
+    seven, blob = b"\x01n\x04\x00\x00\x00\x07", b"\x01b\x06\x00\x03sk-"
+    said = b"\x01t\x07" + len(KEY).to_bytes(2) + KEY.encode()
+    body = answer_of(redact(exchange(b"", FRAMES, written(seven + blob + said, b"{}")))).data
+    assert body == written(seven + blob + b"\x01t\x07\x00\x07<key:1>", b"{}")
+
+
+def test_bytes_in_a_frame_that_are_no_base64_are_searched_as_they_are() -> None:
+    wire = written(b"", b'{"bytes": "abcde", "k": "%b"}' % KEY.encode())
+    body = answer_of(redact(exchange(b"", FRAMES, wire))).data
+    assert body == written(b"", b'{"bytes": "abcde", "k": "<key:1>"}')
+
+
+def test_a_secret_behind_the_frames_is_replaced() -> None:
+    wire = frame(delta("nothing here"))
+    assert answer_of(redact(exchange(b"", FRAMES, wire + KEY.encode()))).data == wire + b"<key:1>"
+
+
 def test_a_binary_stream_without_secrets_keeps_its_bytes_also_broken() -> None:
     wire = frame(delta("nothing here")) + written(b"\x01a\x63", b"")
     for data in (wire, wire[:-3], wire[:20], wire + b"\0" * 30):
@@ -149,6 +184,15 @@ def test_a_secret_of_which_every_message_carries_a_part_is_replaced(size: int) -
         == "it is <key:1> indeed"
     )
     assert kept.messages[1] == between
+
+
+def test_joining_messages_ends_even_where_more_could_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "PASSES", 1)
+    text = f"it is {KEY} indeed"
+    parts = [Message(False, part.encode(), True, 1.0) for part in (text[:15], text[15:])]
+    kept = redact(socket(*parts)).websocket
+    assert kept is not None
+    assert b"".join(each.data for each in kept.messages) == b"it is <key:1> indeed"
 
 
 def test_a_websocket_without_secrets_is_left_alone() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abs_replay.exchange import Body, Exchange, header
+from abs_replay.exchange import Body, Exchange, Outcome, header
 from abs_replay.redact import Redactor, redact
 from abs_replay.redact import searching as searching_module
 from abs_replay.redact.placeholders import SOUGHT_AT_ONCE
@@ -198,6 +198,22 @@ def test_what_could_be_a_part_of_a_placeholder_is_not_sought_elsewhere() -> None
 def test_replacing_ends_even_where_it_would_find_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching_module, "PASSES", 1)
     assert answer_of(redact(exchange(answer=KEY.encode()))).data == b"<key:1>"
+
+
+def test_holding_back_ends_even_where_more_could_be_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching_module, "PASSES", 1)
+    cut = replace(exchange(answer=b"it is sk-proj-Ab"), outcome=Outcome.UPSTREAM_CLOSED)
+    assert answer_of(redact(cut)).data == b"it is "
+
+
+def test_after_very_many_clean_texts_a_secret_is_still_found() -> None:
+    redactor = Redactor()
+    clean = exchange(headers=tuple((f"x-{number}", f"value {number}") for number in range(4200)))
+    assert redactor.redact(clean) is clean
+    again = exchange(headers=(("x-0", "value 0"), ("x-new", "never seen")))
+    assert redactor.redact(again) is again
+    again = exchange(headers=(*again.request.headers, ("x-key-of", KEY)))
+    assert redactor.redact(again).request.headers == (*again.request.headers[:2], ("x-key-of", "<key:1>"))
 
 
 def test_a_request_that_was_never_answered_loses_its_secrets_too() -> None:

@@ -52,6 +52,7 @@ def test_named_headers_are_secrets_whatever_is_in_them() -> None:
         ("$..pin", '[{"a": {"pin": "1"}}, {"pin": ""}]', '[{"a": {"pin": "<field:1>"}}, {"pin": ""}]'),
         ("['a b'].*", r'{"a b": {"x": "\"q\""}}', '{"a b": {"x": "<field:1>"}}'),
         ("a", r'{"\u0061": "x"}', r'{"\u0061": "<field:1>"}'),
+        (r"['\x']", r'{"\x": "x"}', r'{"\x": "<field:1>"}'),
         ("a", 'data: {"a": "x"}\n\ndata: {"b": "x"}\n\n', 'data: {"a": "<field:1>"}\n\ndata: {"b": "x"}\n\n'),
         ("a", '{"a": "x"}\n{"a": "y"}\n', '{"a": "<field:1>"}\n{"a": "<field:2>"}\n'),
         ("a", '"a": "x"', '"a": "x"'),
@@ -281,3 +282,21 @@ def test_json_stays_json_under_every_rule(parts: list[str]) -> None:
 
 def test_patterns_are_those_of_re() -> None:
     assert patterns.compiled(r"[[a]").search("[")
+
+
+def test_a_hook_of_an_installed_package_needs_no_folder() -> None:
+    before = list(sys.path)
+    assert rules_of(Redaction(hook="json:loads")).hook is json.loads
+    assert sys.path == before
+
+
+def test_a_hook_sees_a_request_that_was_never_answered(hooks: Path) -> None:
+    unanswered = replace(exchange(b"Bob"), response=None)
+    result = Redactor(rules_of(Redaction(hook="our_hooks:scrub"), hooks)).redact(unanswered)
+    assert (result.request.body.data, result.response) == (b"someone", None)
+
+
+def test_what_is_withheld_is_withheld_where_nobody_is_told(hooks: Path) -> None:
+    redactor = Redactor(rules_of(Redaction(hook="our_hooks:scrub"), hooks))
+    assert redactor.redact(exchange(b"none")).request.body == Body(size=4)
+    assert redactor.withheld == 1

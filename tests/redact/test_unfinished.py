@@ -23,7 +23,8 @@ from abs_replay.exchange import (
     Role,
     WebSocket,
 )
-from abs_replay.redact import Redactor, redact
+from abs_replay.redact import Redactor, Rules, redact
+from abs_replay.redact.finders import Pattern
 from abs_replay.redact.frames import written
 from abs_replay.redact.unfinished import LEAST
 
@@ -222,3 +223,20 @@ def test_what_is_kept_of_a_running_stream_only_grows(size: int, framed: bool) ->
 def test_base64_that_goes_on_is_held_back_from_where_a_secret_may_begin() -> None:
     packed = base64.b64encode(f"user is {KEY}".encode())[:28]
     assert b"sk-" not in base64.b64decode(kept(running(b"x: " + packed)).data[3:] + b"==")
+
+
+def test_what_is_escaped_three_times_is_no_beginning() -> None:
+    assert kept(running(b"x %252573k-proj-99")).data == b"x %252573k-proj-99"
+    assert kept(running(b"x %2573k-proj-99")).data == b"x "
+
+
+def test_a_beginning_within_base64_is_held_back_at_the_end_alone() -> None:
+    packed = base64.b64encode(b"the key is sk-proj-Abc")
+    assert kept(running(packed)).data == b""
+    assert kept(running(packed + b", is it?")).data == packed + b", is it?"
+
+
+def test_without_what_is_built_in_only_what_a_rule_finds_is_held_back() -> None:
+    redactor = Redactor(Rules(builtin=False, finders=(Pattern("customer", r"C-\d{4}"),)))
+    assert kept(running(b"sk-proj-Ab"), redactor).data == b"sk-proj-Ab"
+    assert kept(running(b"sk-proj-Ab C-12"), redactor).data == b"sk-proj-Ab "
