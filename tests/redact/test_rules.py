@@ -286,7 +286,8 @@ def test_patterns_are_those_of_re() -> None:
 
 def test_a_hook_of_an_installed_package_needs_no_folder() -> None:
     before = list(sys.path)
-    assert rules_of(Redaction(hook="json:loads")).hook is json.loads
+    found: object = rules_of(Redaction(hook="json:loads")).hook
+    assert found is json.loads
     assert sys.path == before
 
 
