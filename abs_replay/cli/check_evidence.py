@@ -1,7 +1,6 @@
 """`abs check-evidence`: which evaluations traces can decide at all, before they are graded."""
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +12,7 @@ import click
 from abs_replay.cli.grade_traces import selected
 from abs_replay.cli.judge import JudgeFlags, judge_options, open_judge
 from abs_replay.cli.report_format import put_out
-from abs_replay.cli.saying import harmless, say
+from abs_replay.cli.saying import say
 from abs_replay.cli.where import option as where_option
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json
@@ -132,35 +131,13 @@ def _refusals(judge: "Chain", questions: "Sequence[Question]") -> dict[str, str]
 
 
 def _written(found: "Sequence[Checked]", ungraded: "Sequence[str]", format_: str) -> str:
-    from abs_replay.reports.json_report import write
-    from abs_replay.reports.totals import plural
-
     if format_ == "json":
+        from abs_replay.reports.json_report import write
+
         return write({"evaluations": list(map(_as_json, found)), "sessions_without_traces": list(ungraded)})
-    lacking = [each for each in found if each.lacks]
-    lines = [f"{name}: no trace plays this session" for name in ungraded]
-    able = sum(not each.lacks for each in found)
-    lines.append(f"{able} of {plural(len(found), 'check')} can be decided on every trace")
-    return _table(lacking) + "".join(f"{harmless(line)}\n" for line in lines)
+    from abs_replay.cli import evidence_table
 
-
-def _table(lacking: "Sequence[Checked]") -> str:
-    from abs_replay.cli.columns import columns
-    from abs_replay.reports import Screen
-
-    rows = [
-        (
-            each.session,
-            each.at,
-            each.label or each.type,
-            f"{len(lack.traces)} of {each.traces}",
-            lack.message,
-        )
-        for each in lacking
-        for lack in each.lacks
-    ]
-    headings = ("SESSION", "AT", "CHECK", "TRACES>", "WHY IT CAN NOT BE DECIDED")
-    return columns(headings, rows, Screen.of(sys.stdout)) + "\n" if rows else ""
+    return evidence_table.written(found, ungraded)
 
 
 def _as_json(each: "Checked") -> dict[str, Json]:

@@ -50,11 +50,25 @@ def test_what_can_not_be_decided_is_listed_with_the_reason_and_the_status_is_1(a
     status, out, _ = abs_("check-evidence", "orders.abs.yaml")
 
     assert status == 1
-    never, judge = out.splitlines()[1:3]
-    assert "Orders   evaluations[0]  never: calls refund" in never
-    assert "1 of 1  nothing that would show a tool call was recorded" in never
-    assert "no judge configured: set OPENAI_API_KEY" in judge
-    assert out.endswith("\n\n1 of 3 checks can be decided on every trace\n")
+    assert out.startswith("1 check can not be decided: nothing that would show a tool call was recorded")
+    assert "\n  Orders · evaluations[0] · never: calls refund: 1 of 1 trace\n" in out
+    assert "\n1 check can not be decided: no judge configured: set OPENAI_API_KEY" in out
+    assert (
+        "\n1 check can be decided on every trace:\n"
+        '  Orders · behaviors[1].evaluations[0] · contains "here"\n\n'
+        "1 of 3 checks can be decided on every trace. A check is an evaluation, or whether "
+    ) in out
+
+
+def test_a_reason_stands_once_with_all_that_it_keeps_from_being_decided(abs_: Calls) -> None:
+    Path("orders.abs.yaml").write_text(SESSION + "  - {type: llm_judge, criteria: Is it short?}\n" * 60)
+
+    _, out, _ = abs_("check-evidence", "orders.abs.yaml")
+
+    assert out.count("no judge configured") == 1
+    assert "61 checks can not be decided: no judge configured" in out
+    assert '\n  Orders · evaluations[2] · llm_judge "Is it short?": 1 of 1 trace\n' in out
+    assert "\n  .. and 11 more: --format json lists them\n" in out
 
 
 def test_with_a_judge_and_a_channel_of_the_model_all_can_be_decided(abs_: Calls) -> None:
