@@ -74,6 +74,10 @@ def shut(connection: DuckDBPyConnection) -> None:
     """Make the views, and let nothing be set from here on."""
     views.create(connection)
     connection.execute("SET TimeZone = 'UTC'")
+    # DuckDB tells its settings to whoever asks, and takes these from the environment: a proxy's password, the
+    # user's home. Not in `SHUT_IN`: whether its parts are set before all is shut is chance.
+    connection.execute("SET http_proxy = ''")
+    connection.execute("SET secret_directory = 'none'")
     connection.execute("SET lock_configuration = true")
 
 

@@ -235,6 +235,34 @@ def test_a_query_takes_no_more_memory_than_it_may(folder: Path, monkeypatch: pyt
     (folder / "copy.duckdb").unlink()
 
 
+TOLD_BY_DUCKDB = (
+    "SELECT value FROM duckdb_settings()",
+    "SELECT current_setting('http_proxy') || current_setting('secret_directory')",
+    "SELECT path FROM duckdb_databases()",
+    "FROM duckdb_secrets()",
+    "FROM duckdb_variables()",
+    "FROM duckdb_logs()",
+    "FROM duckdb_temporary_files()",
+    "FROM duckdb_external_file_cache()",
+    "EXPLAIN ANALYZE SELECT count(*) FROM traces",
+)
+
+
+def test_what_duckdb_tells_of_itself_is_no_secret_and_no_other_path(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, f"http://u:{SECRET}@127.0.0.1:1")
+    monkeypatch.setenv("HOME", str(tmp_path / SECRET))
+    store = Path(shutil.copy(folder / "store.duckdb", tmp_path))
+
+    with Store(store).shut_in() as connection:
+        told = repr([querying.run(connection, sql, 20).rows for sql in TOLD_BY_DUCKDB])
+
+    assert SECRET not in told
+    assert str(tmp_path) not in told.replace(str(store), "the store")
+
+
 def test_an_answer_of_too_many_rows_is_refused(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(querying, "MOST_ROWS", 20_000)
 
