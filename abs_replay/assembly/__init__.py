@@ -43,22 +43,33 @@ def assemble(
     failed: Callable[[Decoded], None] | None = None,
     left_out: Callable[[Fate], None] | None = None,
 ) -> tuple[Trace, ...]:
+    """Give the traces of a recording's exchanges at once, as `each_trace` does one by one."""
+    return tuple(each_trace(exchanges, recording, by, failed, left_out))
+
+
+def each_trace(
+    exchanges: Iterable[Exchange],
+    recording: Recording | None = None,
+    by: ConversationKey | None = None,
+    failed: Callable[[Decoded], None] | None = None,
+    left_out: Callable[[Fate], None] | None = None,
+) -> Iterator[Trace]:
     """Give the traces of a recording's exchanges, in the order in which they began.
 
-    Each exchange's bytes are let go when it was read, so a recording need not fit into memory, and each
-    conversation when it was told. `failed` is told of each exchange whose decoder raised,
-    `left_out` of each that is in no trace.
+    Each exchange's bytes are let go when it was read, and each conversation when it was told: who keeps
+    no trace has one in memory at a time. `failed` is told of each exchange whose decoder raised,
+    `left_out`, at the end, of each that is in no trace.
     """
-    ordered: list[tuple[tuple[float, float, str], Trace]] = []
     silent: dict[str, Decoded] = {}
-    for trace, home, _ in _told(group(_read(_decoded(exchanges, failed), by, silent, _is_silent)), recording):
+    for trace, conversation, _ in _told(
+        _read(_decoded(exchanges, failed), by, silent, _is_silent), recording
+    ):
+        settle(silent, conversation, bool(trace.steps))
         if trace.steps:
-            ordered.append((_order(trace, home), trace))
-        settle(silent, home, bool(trace.steps))
+            yield trace
     if left_out:
         for fate in fates(silent, ()):
             left_out(fate)
-    return tuple(trace for _, trace in sorted(ordered, key=itemgetter(0)))
 
 
 def explain(
@@ -76,8 +87,7 @@ def explain_decoded(
 ) -> Account:
     """Give the traces of exchanges with what each of them says."""
     said: dict[str, Decoded] = {}
-    everything = _told(group(_read(exchanges, by, said, lambda _: True)), recording)
-    told = sorted((one for one in everything if one[0].steps), key=lambda one: _order(*one[:2]))
+    told = [one for one in _told(_read(exchanges, by, said, lambda _: True), recording) if one[0].steps]
     notes = {trace.id: noted for trace, _, noted in told}
     where = fates(said, [(trace, conversation) for trace, conversation, _ in told])
     return Account(tuple(trace for trace, _, _ in told), notes, where)
@@ -113,20 +123,41 @@ def _read(
     return posted(polled(reported(answered(everything), pool)))
 
 
-def _told(conversations: list[Conversation], recording: Recording | None) -> Iterator[_Told]:
-    """Tell each conversation, and let it go."""
-    left = {id(one.parent) for one in conversations if one.parent}
-    parents: dict[int, Trace] = {}
-    conversations.reverse()
-    while conversations:
-        conversation = conversations.pop()
-        trace, noted = _trace(conversation, recording)
-        parent = parents.get(id(conversation.parent)) if conversation.parent else None
-        if parent:
-            trace = replace(trace, branch_of=Branch(parent.id, _shared(parent.steps, trace.steps)))
-        if id(conversation) in left:
-            parents[id(conversation)] = trace
+def _told(everything: list[Seen], recording: Recording | None) -> Iterator[_Told]:
+    """Tell each conversation, in the order in which they began, and let it go."""
+    waiting = sorted(((_order(one), one) for one in group(everything)), key=itemgetter(0))
+    waiting.reverse()
+    everything.clear()
+    left = {id(one.parent): one.parent for _, one in waiting if one.parent}
+    parents = {id_: _Left(one, recording) for id_, one in left.items()}
+    while waiting:
+        (_, _, id_), conversation = waiting.pop()
+        trace, noted = _trace(id_, conversation, recording)
+        if conversation.parent:
+            trace = replace(trace, branch_of=parents[id(conversation.parent)].branch(trace))
         yield trace, conversation, noted
+
+
+class _Left:
+    """A conversation that others leave: its trace's id, and what of its steps they are compared by."""
+
+    def __init__(self, conversation: Conversation, recording: Recording | None) -> None:
+        trace, _ = _trace(_identify(conversation.members), conversation, recording)
+        self._id = trace.id
+        self._steps = tuple((step.seq, _compared(step)) for step in trace.steps)
+
+    def branch(self, trace: Trace) -> Branch:
+        """Say where a trace left: behind the last step that both begin with."""
+        last = None
+        for (seq, one), other in zip(self._steps, trace.steps, strict=False):
+            if one != _compared(other):
+                break
+            last = seq
+        return Branch(self._id, last)
+
+
+def _compared(step: Step) -> tuple[object, ...]:
+    return step.actor, step.action, step.target, step.at_ms
 
 
 def _is_silent(decoded: Decoded) -> bool:
@@ -134,15 +165,18 @@ def _is_silent(decoded: Decoded) -> bool:
     return decoded.turn is None
 
 
-def _order(trace: Trace, conversation: Conversation) -> tuple[float, float, str]:
-    """Order traces by when they began; a branch comes behind what it left."""
-    return trace.started_at or 0.0, conversation.left_at, trace.id
-
-
-def _trace(conversation: Conversation, recording: Recording | None) -> tuple[Trace, _Notes]:
+def _order(conversation: Conversation) -> tuple[float, float, str]:
+    """Order conversations by when they began; a branch comes behind what it left."""
     members = conversation.members
-    first = members[0]
-    start = first.start / 1000 if first.part else first.exchange.started_at
+    return _began(members[0]), conversation.left_at, _identify(members)
+
+
+def _began(first: Seen) -> float:
+    return first.start / 1000 if first.part else first.exchange.started_at
+
+
+def _trace(id_: str, conversation: Conversation, recording: Recording | None) -> tuple[Trace, _Notes]:
+    start = _began(conversation.members[0])
     ledger = Narrator(conversation).ledger
     carry_out(conversation, ledger)
     # Sorting is stable: what came at one time keeps the order in which it was told. (Of a time in ms since
@@ -150,7 +184,7 @@ def _trace(conversation: Conversation, recording: Recording | None) -> tuple[Tra
     drafts = sorted(ledger.drafts, key=lambda draft: (round(draft.time, 2), not _ends(draft)))
     tags = dict(recording.tags) if recording else {}
     trace = Trace(
-        id=_identify(members),
+        id=id_,
         steps=tuple(_step(seq, draft, start * 1000) for seq, draft in enumerate(drafts, 1)),
         session=recording.session if recording else None,
         recording=recording.id if recording else None,
@@ -172,21 +206,6 @@ def _identify(members: Iterable[Seen]) -> str:
         exchange, part = member.exchange, f"{member.part}\n" if member.part else ""
         digest.update(f"{exchange.id}\n{exchange.started_at!r}\n{part}".encode())
     return f"t-{digest.hexdigest()[:12]}"
-
-
-def _shared(left: Iterable[Step], right: Iterable[Step]) -> int | None:
-    """Give the last step of the left that both begin with."""
-    last = None
-    for one, other in zip(left, right, strict=False):
-        if (one.actor, one.action, one.target, one.at_ms) != (
-            other.actor,
-            other.action,
-            other.target,
-            other.at_ms,
-        ):
-            break
-        last = one.seq
-    return last
 
 
 def _step(seq: int, draft: Draft, start: float) -> Step:
@@ -212,4 +231,13 @@ def _step(seq: int, draft: Draft, start: float) -> Step:
     )
 
 
-__all__ = ["Account", "ConversationKey", "Fate", "Note", "assemble", "explain", "explain_decoded"]
+__all__ = [
+    "Account",
+    "ConversationKey",
+    "Fate",
+    "Note",
+    "assemble",
+    "each_trace",
+    "explain",
+    "explain_decoded",
+]
