@@ -1,17 +1,15 @@
-"""Keeps what is put: a queue, a thread that takes secrets out and writes, and a spool for bad times.
+"""Keeps what is put: a queue, a thread that takes secrets out and spools it, and the way to the store.
 
-`put` never waits and never raises; an exchange that has ended is on disk within 250 ms: in the store,
-or in the spool where the store is held or can not be written. Where that fails, too, it waits in memory,
-up to a bound. The thread opens the store for a second at a time at most, so that others can read it in
-between. What is open is kept about once a second (`snapshots`).
+`put` never waits and never raises; an exchange that has ended is on disk within 250 ms, in the spool, which
+any reader sees and which is folded into the store in its turn (`folding`). Where the spool can not be
+written, it goes into the store; where that fails, too, it waits in memory, up to a bound. What is open is
+kept about once a second (`snapshots`).
 """
 
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -20,23 +18,19 @@ from threading import Lock, Thread
 from abs_replay.batches import Batch, Made, weight_of
 from abs_replay.errors import StoreError, StoreLocked
 from abs_replay.exchange import Exchange, Mark, Recording
+from abs_replay.folding import AGAIN_S, LOCK_S, Folding
 from abs_replay.redact import Redactor
-from abs_replay.snapshots import EVERY_S, Open, Snapshots
-from abs_replay.store import Kept, LongHold, Spool, Store, Unfinished, Writer, exchanges_in
+from abs_replay.snapshots import Open, Snapshots
+from abs_replay.store import Kept, Store, Unfinished, exchanges_in
 from abs_replay.summary import Summary
 
-BATCH_S = 0.05  # what comes within this time becomes one transaction; readers try every 20 ms
+BATCH_S = 0.05  # what comes within this time is written together
 BATCH_SIZE = 500
-OPEN_S = 1.0  # at most; then readers get in for the time of a batch
-LINGER_S = 0.2  # the file stays open for more: opening it costs 60 ms of processor time
-LOCK_S = 0.15  # then the spool
 BATCH_BYTES = 8 << 20
-WHILE_OPENING_S = 0.02
 SWITCH_S = (
     0.001  # how long this thread keeps Python from the loop that carries the traffic; 5 ms is Python's own
 )
 MEMORY = 128 << 20  # bytes that may wait to be written
-AGAIN_S = 1.0  # between two tries, while neither store nor spool can be written
 AT_ONCE_S = 0.5  # to begin; then in the spool
 AT_LAST_S = 3.0  # how long it is tried at the end
 
@@ -62,23 +56,21 @@ class Recorder:
         memory: int = MEMORY,
         redactor: Redactor | None = None,
     ) -> None:
-        self._store, self._spool = Store(store_path, say=say), Spool(store_path)
+        self._store = Store(store_path, say=say)
         self._id, self._say, self._on_kept = recording.id, say, on_kept
         self._said: set[str] = set()
-        self._hold = LongHold(store_path, self._spool.path, say)
         self._redactor = redactor or Redactor()
         self._snapshots = Snapshots(
             Unfinished(store_path, recording.id), self._redactor, opened, self._complain
         )
         self._queue: SimpleQueue[tuple[Made, int] | None] = SimpleQueue()
         self._waiting: deque[Batch] = deque()
-        self._opener = ThreadPoolExecutor(1, "abs-recorder-store")
         self._again = 0.0  # not before that is it tried again, while nothing can be written
-        self._fold_at = 0.0
         self._memory, self._held, self._refused = memory, 0, 0
         self._holding = Lock()
         self._closing = False
         self.summary = Summary()
+        self._folding = Folding(self._store, say, self._complain, self._is_in_the_store)
         self._begin(self._redactor.recording(recording))
         self._thread = Thread(target=self._write, name="abs-recorder", daemon=True)
         self._thread.start()
@@ -88,7 +80,7 @@ class Recorder:
             self._store.begin(recording, AT_ONCE_S)
         except StoreLocked as error:
             self._store.begin_later(recording)
-            self._hold.begins(error)
+            self._folding.hold.begins(error)
 
     @property
     def recording(self) -> str:
@@ -115,20 +107,21 @@ class Recorder:
         """Write what is queued, note the end, and say what the recording came to."""
         self._queue.put(None)
         self._thread.join()
-        self._opener.shutdown()
+        self._folding.close()
         self._snapshots.close()
         if withheld := self._redactor.withheld:
             self._lose(withheld, "a rule of `redact:` failed; they are kept without their content")
         try:
             self._store.end(self._id, time.time())
-            self._hold.is_over()
+            self._is_in_the_store()
         except StoreError as error:
+            self._folding.missed()
             self._complain(f"the end of the recording is not noted: {error}")
-        self._miss_what_is_gone()
-        if self._spool.path.exists():
-            self._complain(
-                f"not all is in the store yet: {self._spool.path} waits beside it for the next to write"
-            )
+            self._miss_what_is_gone()
+        if not self._store.spool.is_empty:
+            waits = self._store.spool.path
+            self._complain(f"not all is in the store yet: {waits} waits beside it for the next to write")
+        self.summary = replace(self.summary, spooled=self._folding.late)
         return self.summary
 
     def _write(self) -> None:
@@ -136,15 +129,14 @@ class Recorder:
         while not self._closing:
             self._gather(max(0.0, min(self._patience(), self._snapshots.patience())))
             self._turn()
-            if self._patience() <= 0.0:
-                self._flush(LOCK_S)
+            self._flush()
+            self._folding.turn()
+            self.summary = replace(self.summary, spooled=self._folding.late)
         self._flush_at_last()
 
     def _patience(self) -> float:
-        """Seconds until there is something to write; what is in the spool alone has time."""
-        if self._waiting:
-            return self._again - time.monotonic()
-        return self._fold_at - time.monotonic() if self._spool.path.exists() else EVERY_S
+        """Seconds until there is something to write."""
+        return self._again - time.monotonic() if self._waiting else self._folding.patience()
 
     def _turn(self) -> None:
         """Do what is to be done now and then."""
@@ -172,6 +164,8 @@ class Recorder:
             count, weight = count + 1, weight + each[1]
             if (redacted := self._redacted(each[0])) is not None:
                 kept.append(redacted)
+            if time.monotonic() >= until:  # what is clean does not wait for what is not
+                break
         if count:
             self._waiting.append(Batch(kept, weight))
 
@@ -185,77 +179,45 @@ class Recorder:
             self._lose(1, f"an exchange could not be read: {self._redactor.text(repr(error))}")
             return None
 
-    def _flush(self, patience: float) -> None:
-        """Write what waits: into the store, else into the spool, else let it wait on.
-
-        While the store is being opened, which takes its time on a busy machine, it goes into the spool, from
-        which it comes into the store.
-        """
-        before, spooled, self._fold_at = self.summary.exchanges, 0, time.monotonic() + AGAIN_S
+    def _flush(self) -> None:
+        """Write what waits: into the spool, else into the store, else let it wait on."""
+        if not self._waiting or time.monotonic() < self._again:
+            return
         try:
-            with ExitStack() as stack:
-                writing = self._store.writing(patience)
-                opening = self._opener.submit(writing.__enter__)
-                self._spool_until(opening)
-                spooled = self.summary.exchanges - before
-                writer = opening.result()
-                stack.push(writing)
-                self._miss_what_is_gone()
-                self._write_while_open(writer, time.monotonic() + OPEN_S)
-        except StoreLocked as error:
-            self._flush_into_spool(spooled)
-            self._hold.goes_on(error)
-        except Exception as error:  # whatever it is, the thread goes on
-            self._complain(str(error) if isinstance(error, StoreError) else repr(error))
-            self._flush_into_spool(spooled)
-        else:
-            self._said.clear()
-            self._hold.is_over()
-
-    def _spool_until(self, opening: Future[Writer]) -> None:
-        while not opening.done():
-            with suppress(StoreError):
-                self._into_spool()
-            self._gather(WHILE_OPENING_S)
-            self._turn()
-
-    def _write_while_open(self, writer: Writer, until: float) -> None:
-        """Write what waits, and what comes until the store lay idle for a while, or was open for long."""
-        idle_until = min(until, time.monotonic() + LINGER_S)
-        while self._waiting or time.monotonic() < idle_until:
             while self._waiting:
-                writer.append(self._id, self._waiting[0].kept)
+                self._store.spool.append(self._id, self._waiting[0].kept)
+                self._folding.came(self._waiting[0].weight)
                 self._kept()
-                idle_until = min(until, time.monotonic() + LINGER_S)
-            if self._closing:
-                return
-            left = max(0.0, idle_until - time.monotonic())
-            self._gather(min(left, self._snapshots.patience()))
-            self._turn()
-            if time.monotonic() >= until:
-                return
+        except Exception as error:  # whatever it is, the thread goes on
+            self._flush_past_the_spool(error)
 
-    def _flush_into_spool(self, before: int) -> None:
-        """What the store does not take now; so many exchanges are in the spool already."""
-        self.summary = replace(self.summary, spooled=self.summary.spooled + before)
-        count = self.summary.exchanges
+    def _flush_past_the_spool(self, error: Exception) -> None:
+        self._folding.finish()
         try:
-            self._into_spool()
-        except Exception as error:
+            with self._store.writing(LOCK_S) as writer:
+                self._miss_what_is_gone()
+                while self._waiting:
+                    writer.append(self._id, self._waiting[0].kept)
+                    self._kept()
+        except Exception as another:
             self._again = time.monotonic() + AGAIN_S
+            if not isinstance(another, StoreLocked):
+                self._complain(str(another) if isinstance(another, StoreError) else repr(another))
             self._complain(f"{error}; what is recorded waits in memory")
-        more = self.summary.exchanges - count
-        self.summary = replace(self.summary, spooled=self.summary.spooled + more)
+        else:
+            self._is_in_the_store()
 
-    def _into_spool(self) -> None:
-        while self._waiting:
-            self._spool.append(self._id, self._waiting[0].kept)
-            self._kept()
+    def _is_in_the_store(self) -> None:
+        """The store was had, with all that was spooled."""
+        self._said.clear()
+        self._folding.hold.is_over()
+        self._miss_what_is_gone()
 
     def _flush_at_last(self) -> None:
         until = time.monotonic() + AT_LAST_S
         while self._waiting:
-            self._flush(LOCK_S)
+            self._again = 0.0
+            self._flush()
             if self._waiting and time.monotonic() > until:
                 count = sum(len(exchanges_in(batch.kept)) for batch in self._waiting)
                 self._lose(count, "neither the store nor its spool could be written until the end")
@@ -277,7 +239,10 @@ class Recorder:
     def _miss_what_is_gone(self) -> None:
         """Count as lost what was kept in a store that someone has deleted since."""
         left = self._store.begun_again.pop(self._id, None)
-        if left is None or not (gone := self.summary.exchanges - left):
+        if left is None:
+            return
+        left += self._store.spool.waiting  # which came since
+        if not (gone := self.summary.exchanges - left):
             return
         self.summary = replace(self.summary, exchanges=left)
         self._lose(gone, f"store {self._store.path} was deleted or moved while recording; a new one is there")

@@ -62,7 +62,7 @@ def within(seconds: float, reached: object) -> bool:
 
 def in_store(case: Case) -> bool:
     """Whether what was spooled first is in the store now."""
-    return case.path.is_file() and not Spool(case.path).path.exists()
+    return case.path.is_file() and Spool(case.path).is_empty
 
 
 def test_an_exchange_is_in_the_store_while_the_recording_goes_on(case: Case) -> None:
@@ -283,7 +283,7 @@ def test_one_that_is_larger_than_the_bound_is_kept_all_the_same(tmp_path: Path) 
 def test_what_was_in_a_store_that_was_deleted_is_counted_as_lost_and_said(case: Case, pause: float) -> None:
     for number in (1, 2):
         case.recorder.put(exchange(number))
-    assert within(3.0, lambda: case.recorder.summary.exchanges == 2 and in_store(case))
+    assert within(5.0, lambda: case.recorder.summary.exchanges == 2 and in_store(case))
     time.sleep(pause)
     case.path.unlink()
     case.recorder.put(exchange(3))
@@ -295,8 +295,8 @@ def test_what_was_in_a_store_that_was_deleted_is_counted_as_lost_and_said(case: 
 
 def test_a_store_that_is_deleted_after_the_last_exchange_is_no_quiet_end(case: Case) -> None:
     case.recorder.put(exchange(1))
-    assert within(3.0, lambda: case.recorder.summary.exchanges == 1)
-    time.sleep(0.5)
+    assert within(5.0, lambda: case.recorder.summary.exchanges == 1 and in_store(case))
+    time.sleep(0.2)
     case.path.unlink()
     assert (case.recorder.close().lost, case.kept()) == (1, [])
 

@@ -27,7 +27,7 @@ class Held:
     ) -> None:
         self.path, self._say = Path(path), say
         self._patience = patience
-        self._spool = Spool(self.path)
+        self.spool = Spool(self.path)
         self._begun: dict[str, Recording] = {}
         self._to_begin: set[str] = set()  # of these, those that no file had yet
         self.begun_again: dict[str, int] = {}
@@ -40,7 +40,7 @@ class Held:
 
     def _beside(self) -> Iterator[Spooled]:
         """What waits beside the file, some of it at a time."""
-        yield from self._spool.batches()
+        yield from self.spool.batches()
         if rows := left_open(self.path):
             yield Spooled(exchanges=list(rows))
 
@@ -49,7 +49,7 @@ class Held:
         patience = self._patience if patience is None else patience
         with opening.writing(self.path, patience, tidy, self._say) as connection:
             new = [each.id for each in self._begun.values() if writing.insert_recording(connection, each)]
-            writing.fold(connection, self._spool)
+            writing.fold(connection, self.path, self.spool)
             writing.fold_left_open(connection, self.path)
             gone = [id_ for id_ in new if id_ not in self._to_begin]
             self.begun_again |= {id_: writing.count(connection, id_) for id_ in gone}

@@ -1,17 +1,19 @@
-"""What could not wait for the store: exchanges as JSON lines in a file beside it.
+"""What does not wait for the store: exchanges as JSON lines in a file beside it.
 
 A line is on disk when `append` returns and stays there after `kill -9`. Whoever next opens the
-store for writing folds the spool in. The spool's own lock is taken after DuckDB's, never before.
+store for writing folds the spool in: it is put aside first, so that others append to a new one meanwhile, and
+is thrown away when all of it is in the store. The spool's own lock is taken after DuckDB's, never before.
 """
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from io import FileIO
 from pathlib import Path
+from threading import Lock
 
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Recording
@@ -29,6 +31,8 @@ from abs_replay.store.rows import (
 
 AT_ONCE = 16 << 20  # bytes of lines
 PIECE = 256 << 10
+REMEMBERED = 24 << 20  # bytes of lines that need not be read to be folded in, since their rows are known
+_HEAD = 4096  # bytes of a line in which the ids and the digest of its exchange are
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +43,9 @@ class Spooled:
     exchanges: list[Row] = field(default_factory=list)
     marks: list[MarkRow] = field(default_factory=list)
 
-    def take(self, line: bytes) -> None:
+    def take(self, line: bytes, known: Mapping[bytes, Row]) -> None:
         """Add what a line says; a torn one was never promised to anyone."""
-        if row := _row(line):
+        if row := known.get(_head(line)) or _row(line):
             self.exchanges.append(row)
         elif mark := marks.row_of(line):
             self.marks.append(mark)
@@ -50,25 +54,43 @@ class Spooled:
 
 
 class Spool:
-    """The spool of one store."""
+    """The spool of one store. Threads may share one; so may processes, each with its own of these.
+
+    `waiting` is how many exchanges this one appended since it was last put aside by it.
+    """
 
     def __init__(self, store_path: Path) -> None:
         self.path = store_path.with_name(store_path.name + ".spool")
+        self._aside = store_path.with_name(store_path.name + ".spool.folding")
         self._opener = partial(open_beside, store_path)
+        self._alone = Lock()
+        self._known: dict[bytes, Row] = {}
+        self._known_bytes = self.waiting = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits beside the store."""
+        return not (self.path.exists() or self._aside.exists())
 
     def append(self, recording_id: str, kept: Sequence[Kept]) -> None:
         """Keep exchanges and marks until the store takes them; raises `StoreError`, then nothing was kept."""
-        self._append(_pieces(recording_id, kept))
+        rows = [exchange_row(recording_id, each) for each in marks.exchanges_in(kept)]
+        known: dict[bytes, Row] = {}
+        self._append(_pieces(rows, marks.rows_in(recording_id, kept), known), known)
 
     def begin(self, recording: Recording) -> None:
         """Keep that a recording begins, likewise."""
-        self._append([f"\n{recording_line(recording)}".encode()])
+        self._append([f"\n{recording_line(recording)}".encode()], {})
 
-    def _append(self, pieces: Iterable[bytes]) -> None:
+    def _append(self, pieces: Iterable[bytes], known: Mapping[bytes, Row]) -> None:
         try:
             make_folder(self.path.parent)
-            with self._locked() as file:
-                _add(file, _gathered(pieces))
+            with self._alone, self._locked() as file:
+                size = _add(file, _gathered(pieces))
+                self.waiting += len(known)
+                if self._known_bytes + size <= REMEMBERED:
+                    self._known |= known
+                    self._known_bytes += size
         except OSError as error:
             raise StoreError(f"spool {self.path} can not be written: {error.strerror or error}") from error
 
@@ -78,9 +100,13 @@ class Spool:
 
     def batches(self) -> Iterator[Spooled]:
         """What is spooled, some megabytes of it at a time."""
+        yield from self._batches(self._aside, {})
+        yield from self._batches(self.path, {})
+
+    def _batches(self, path: Path, known: Mapping[bytes, Row]) -> Iterator[Spooled]:
         some, size = Spooled(), 0
-        for line in self._lines():
-            some.take(line)
+        for line in self._lines(path):
+            some.take(line, known)
             size += len(line)
             if size > AT_ONCE:
                 yield some
@@ -88,24 +114,35 @@ class Spool:
         if size:
             yield some
 
-    def _lines(self) -> Iterator[bytes]:
+    def _lines(self, path: Path) -> Iterator[bytes]:
         try:
-            with self.path.open("rb") as file:
+            with path.open("rb") as file:
                 yield from (line.rstrip(b"\n") for line in file)
         except FileNotFoundError:
             return
         except OSError as error:
-            raise StoreError(f"spool {self.path} can not be read: {error.strerror or error}") from error
+            raise StoreError(f"spool {path} can not be read: {error.strerror or error}") from error
 
     @contextmanager
     def draining(self) -> Iterator[Iterator[Spooled]]:
-        """What is spooled; it is thrown away when the block ends well. Nobody appends meanwhile."""
-        if not self.path.exists():
-            yield iter(())
-            return
-        with self._locked():
-            yield self.batches()
-            self.path.unlink()
+        """What is spooled now; it is thrown away when the block ends well. Others may append meanwhile.
+
+        What a kill left aside comes first, and then once more, what was appended since: so twice is enough.
+        Only for whoever has the store to write to: nobody else puts aside, then.
+        """
+        known = {} if self._aside.exists() else self._put_aside()
+        yield self._batches(self._aside, known)
+        self._aside.unlink(missing_ok=True)
+
+    def _put_aside(self) -> Mapping[bytes, Row]:
+        """Let others append to a new file; gives the rows that are known of the old one."""
+        with self._alone:
+            if self.path.exists():
+                with self._locked():
+                    self.path.rename(self._aside)
+            known, self._known = self._known, {}
+            self._known_bytes = self.waiting = 0
+            return known
 
     @contextmanager
     def _locked(self) -> Iterator[FileIO]:
@@ -125,13 +162,25 @@ def _is_at(file: FileIO, path: Path) -> bool:
         return False
 
 
-def _pieces(recording_id: str, kept: Sequence[Kept]) -> Iterator[bytes]:
-    """The lines of exchanges and marks. The break stands before one: what a kill tore swallows no other."""
-    for exchange in marks.exchanges_in(kept):
+def _pieces(rows: Iterable[Row], marked: Iterable[MarkRow], known: dict[bytes, Row]) -> Iterator[bytes]:
+    """The lines of exchanges and marks. The break stands before one: what a kill tore swallows no other.
+
+    `known` gets each row by how its line begins.
+    """
+    for row in rows:
         yield b"\n"
-        yield from exchange_pieces(exchange_row(recording_id, exchange))
-    for mark in marks.rows_in(recording_id, kept):
+        pieces = exchange_pieces(row)
+        first = next(pieces)
+        known[_head(first)] = row
+        yield first
+        yield from pieces
+    for mark in marked:
         yield f"\n{marks.line_of(mark)}".encode()
+
+
+def _head(line: bytes) -> bytes:
+    """How the line of an exchange begins: recording, id and digest, which stand for all of it."""
+    return line[: line.find(b', "role": ', 0, _HEAD)]
 
 
 def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -145,16 +194,18 @@ def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield bytes(some)
 
 
-def _add(file: FileIO, pieces: Iterable[bytes]) -> None:
-    before = os.fstat(file.fileno()).st_size
+def _add(file: FileIO, pieces: Iterable[bytes]) -> int:
+    before, size = os.fstat(file.fileno()).st_size, 0
     try:
         for piece in pieces:
             rest = memoryview(piece)
             while rest:
                 rest = rest[file.write(rest) :]
+            size += len(piece)
     except OSError:
         os.ftruncate(file.fileno(), before)
         raise
+    return size
 
 
 def _row(line: bytes) -> Row | None:

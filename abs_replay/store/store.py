@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Exchange, Recording
-from abs_replay.judgement import Question
 from abs_replay.store import (
-    answers,
     gradings,
     opening,
     reading,
     traces,
     writing,
 )
+from abs_replay.store.answering import Answering
 from abs_replay.store.labels import Labelling
 from abs_replay.store.last_runs import LastRun, RunKey, last_runs
 from abs_replay.store.marks import Kept
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-class Store(Upkeep, Labelling, Querying):
+class Store(Upkeep, Labelling, Querying, Answering):
     """One DuckDB file. `patience` is how many seconds a call waits while another process holds it.
 
     Every method raises `StoreError` in one line, `StoreLocked` when its patience ran out; a
@@ -62,7 +61,7 @@ class Store(Upkeep, Labelling, Querying):
 
         Raises `StoreError` where that can not be, either.
         """
-        self._spool.begin(recording)
+        self.spool.begin(recording)
         self._begun[recording.id] = recording
         self._to_begin.add(recording.id)
 
@@ -200,6 +199,7 @@ class Store(Upkeep, Labelling, Querying):
     def save_grading(self, grading: Grading) -> None:
         """Keep a grading; its id must be new, since nothing is overwritten."""
         with self._writing() as connection:
+            self._fold_answers(connection)
             gradings.save(connection, grading, self.path)
 
     def gradings(self) -> tuple[GradingSummary, ...]:
@@ -224,28 +224,6 @@ class Store(Upkeep, Labelling, Querying):
         """The newest run of each of these sessions and traces that was graded."""
         with self._reading() as connection:
             return last_runs(connection, wanted)
-
-    def keep_answers(
-        self,
-        questions: Iterable[Question],
-        found: Sequence[answers.KeptAnswer],
-        patience: float | None = None,
-    ) -> None:
-        """Keep what judges said to these questions, in one transaction."""
-        with self._writing(patience, tidy=False) as connection:
-            answers.keep(connection, questions, found)
-
-    def scores(self, questions: Sequence[str]) -> dict[tuple[str, str], tuple[float, ...]]:
-        """Every score that judges, by their fingerprints, gave to these questions, by their digests."""
-        with self._reading() as connection:
-            return answers.scores(connection, questions)
-
-    def answers(
-        self, questions: Sequence[str], judges: Sequence[str]
-    ) -> dict[answers.Key, answers.KeptAnswer]:
-        """What these judges, by their fingerprints, have said to these questions, by their digests."""
-        with self._reading() as connection:
-            return answers.answers(connection, questions, judges)
 
     def find(self, ref: str, kind: str | None = None) -> Found:
         """What an id or its beginning names, of one kind or of any; then `last` is a recording."""

@@ -45,8 +45,12 @@ class Writer:
         rows = [exchange_row(recording_id, each) for each in marks.exchanges_in(kept)]
         insert_kept(self._connection, rows, marks.rows_in(recording_id, kept))
         modes.match(log_of(self._path), self._path)
-        if file_at(self._path) != self._file:
-            raise StoreError(f"store {self._path} was deleted or moved while it was written")
+        _see_that_it_is_there(self._path, self._file)
+
+
+def _see_that_it_is_there(path: Path, file: tuple[int, int] | None) -> None:
+    if file_at(path) != file:
+        raise StoreError(f"store {path} was deleted or moved while it was written")
 
 
 def insert(connection: DuckDBPyConnection, table: str, rows: Iterable[Row]) -> None:
@@ -88,13 +92,21 @@ def has_recording(connection: DuckDBPyConnection, recording_id: str) -> bool:
     return bool(connection.execute("SELECT id FROM recordings WHERE id = ?", [recording_id]).fetchall())
 
 
-def fold(connection: DuckDBPyConnection, spool: Spool) -> None:
-    """Take in what was spooled."""
-    with spool.draining() as batches:
-        for some in batches:
-            for recording in some.recordings:
-                insert_recording(connection, recording)
-            insert_kept(connection, some.exchanges, some.marks)
+def fold(connection: DuckDBPyConnection, path: Path, spool: Spool) -> None:
+    """Take in what was spooled: what a kill left aside, and what came since.
+
+    Raises `StoreError` where the open file is no longer the one at the store's path; all stays spooled.
+    """
+    file = file_at(path)
+    for _ in range(2):
+        if spool.is_empty:
+            return
+        with spool.draining() as batches:
+            for some in batches:
+                for recording in some.recordings:
+                    insert_recording(connection, recording)
+                insert_kept(connection, some.exchanges, some.marks)
+            _see_that_it_is_there(path, file)
 
 
 def fold_left_open(connection: DuckDBPyConnection, path: Path) -> None:
