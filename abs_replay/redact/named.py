@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from abs_replay.redact.names import Naming, naming
+from abs_replay.redact.needles import Needles
 from abs_replay.redact.slices import SLICE, spans
 
 LONGEST_NAME = 64
@@ -17,6 +18,7 @@ _SHORTEST = 12  # bytes of a name, a sign and a value
 _LONGEST = 4096 + 2 * LONGEST_NAME
 _OVER = 16  # bytes of the next slice in which a stem may end
 _STEMS = (b"token", b"secret", b"key", b"pass", b"pwd", b"redential", b"bearer", b"nection")
+_SOUGHT = Needles(_STEMS)
 _VALUE = rb"""[^"'`\\<>\s]"""
 _BARE = rb"[\w+/=.~!@#$%^*:-]"
 _SIGN = rb"(?:\\{0,3}[\"'`]\]?|\*\*)?\s{0,8}(?P<sign>=>|:=|[:=])(?:\*\*)?"
@@ -51,7 +53,10 @@ def named(data: bytes) -> Iterator[tuple[int, int]]:
         return
     for start, stop in spans(data, _OVER):
         piece = data[start:stop].lower()
+        present = _SOUGHT.within(piece)
         for stem in _STEMS:
+            if stem not in present:
+                continue
             at = piece.find(stem)
             while 0 <= at < SLICE:
                 end = start + at + len(stem)

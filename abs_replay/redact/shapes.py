@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from abs_replay.redact.named import is_like_a_credential
 from abs_replay.redact.names import is_of_parameter
+from abs_replay.redact.needles import Needles
 from abs_replay.redact.slices import SLICE, contains, places, spans
 from abs_replay.redact.vendors import VENDORS
 
@@ -172,14 +173,20 @@ _LAST = {
     find: (size := min(3, *map(len, marks)), frozenset(mark[-size:] for mark in marks))
     for find, (marks, _) in BY_FIND.items()
 }
+_LONGER = Needles(find for find in BY_FIND if len(find) > 1)  # a byte is found quicker alone
+_MARKS = {find: Needles(marks) for find, (marks, _) in BY_FIND.items()}
+FEW = 16  # finds, from which on all marks are sought at once: ids and names in a stream have many hyphens
 OFTEN = 64  # finds in a slice, from which on it is quicker to search for each mark
 LONGEST_MARK = max(len(mark) for shape in SHAPES for mark in shape.marks)
 
 
 def looks(data: bytes) -> Iterator[tuple[int, int, str]]:
     """Everything that looks like a secret: from where to where, and its kind."""
+    present = _LONGER.within(data)
     for find, (marks, shapes) in BY_FIND.items():
-        if find == b"://" and not contains(data, b"@"):
+        if (len(find) > 1 and find not in present) or (find == b"://" and not contains(data, b"@")):
+            continue
+        if data.count(find) > FEW and not _MARKS[find].within(data):
             continue
         for end in _ends(data, find, marks) if len(data) <= SLICE else _ends_in_slices(data, find, marks):
             yield from _looks_at(data, end, shapes)
