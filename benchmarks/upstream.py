@@ -53,6 +53,8 @@ async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         more = event.get("more_body", False)
     if scope["path"].endswith("/stream"):
         await stream(send)
+    elif scope["path"].endswith("/said"):
+        await said(send)
     elif scope["path"].endswith("/slow"):
         await slow(receive, send)
     elif "/large/" in scope["path"]:
@@ -75,6 +77,30 @@ async def stream(send: Send, events: int = 200, gap_s: float = 0.005) -> None:
         await send(
             {"type": "http.response.body", "body": b"data: %d\n\n" % time.monotonic_ns(), "more_body": True}
         )
+        await asyncio.sleep(gap_s)
+    await send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
+
+
+DELTAS = [
+    b"data: %s\n\n"
+    % json.dumps(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion.chunk",
+            "model": "m-1",
+            "choices": [{"index": 0, "delta": {"content": f"{word} "}, "finish_reason": None}],
+        }
+    ).encode()
+    for word in text(5, 1200).split()[:200]
+]
+
+
+async def said(send: Send, gap_s: float = 0.001) -> None:
+    """An answer in a few hundred deltas, as models give it."""
+    headers = [(b"content-type", b"text/event-stream")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    for event in DELTAS:
+        await send({"type": "http.response.body", "body": event, "more_body": True})
         await asyncio.sleep(gap_s)
     await send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
 
