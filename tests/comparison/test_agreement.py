@@ -197,3 +197,17 @@ def test_labels_that_are_no_sample_of_the_whole_are_told() -> None:
     (unlike,) = calibrations(opinions(Confusion(20, 5, 5, 20)), [POPULATION])
 
     assert (alike.unlike, unlike.unlike) == (False, True)
+
+
+def test_a_statistic_that_few_draws_define_has_no_interval() -> None:
+    assert Confusion(1, 0, 0, 1).kappa == 1
+    assert Confusion(1, 0, 0, 1).kappa_interval is None
+    assert corrected(Confusion(1, 0, 0, 1), 5, 10).interval is None
+
+
+def test_what_stands_nowhere_is_not_unlike_what_is_labelled() -> None:
+    labelled = opinions(Confusion(20, 0, 0, 20))
+    (alone,) = calibrations(labelled)
+    (undecided,) = calibrations(labelled, [replace(POPULATION, passed=0, decided=0)])
+    (unlike,) = calibrations(labelled, [POPULATION])
+    assert [each.unlike for each in (alone, undecided, unlike)] == [False, False, True]

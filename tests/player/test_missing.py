@@ -27,6 +27,10 @@ def post(body: Any, target: str = "/v1/chat/completions", **headers: str) -> Req
     return Request("POST", target, tuple(headers.items()), Body(json.dumps(body).encode()))
 
 
+def sent(body: bytes) -> Request:
+    return Request("POST", "/v1/chat/completions", (), Body(body))
+
+
 def player(*recorded: Request, ignore: Sequence[Ignore] = (), match: Match = Match.CANONICAL) -> Player:
     exchanges = tuple(
         Exchange(f"e{number}", LLM, 0.0, request, Response(200, (), Body(f"answer {number}".encode())))
@@ -144,6 +148,23 @@ ORDER = {
     ],
 )
 def test_what_is_meant_is_never_suggested_to_be_ignored(recorded: Request, asked: Request) -> None:
+    assert missed(player(recorded), asked).ignoring == ()
+
+
+@pytest.mark.parametrize(
+    ("recorded", "asked"),
+    [
+        (post({"model": "m"}, "/x?place=oslo"), post({"model": "m"}, "/x?place=bergen")),
+        (post({"model": "m", "system": "Run 1"}), post({"model": "m"})),
+        (post({"model": "m"}), post({"model": "m", "system": "Run 1"})),
+        (post({"model": "m", "system": "Run 1"}), post({"model": "m", "system": "Run 2 now"})),
+        (sent(b'{"model": "m", "n": 1e400}'), sent(b'{"model": "m", "n": 2e400}')),
+        (sent(b'{"model": "m", "n": %b}' % (b"7" * 5000)), sent(b'{"model": "m", "n": %b}' % (b"8" * 5000))),
+    ],
+)
+def test_what_only_one_says_or_what_looks_like_words_is_not_suggested(
+    recorded: Request, asked: Request
+) -> None:
     assert missed(player(recorded), asked).ignoring == ()
 
 
