@@ -159,8 +159,6 @@ def _said(trouble: Exception, fields: Mapping[str, Any], pending: Pending) -> Fo
     from pydantic import ValidationError
 
     if not isinstance(trouble, ValidationError):
-        if fields["type"] in BUILT_IN:
-            raise trouble
         yield (), f"can not be checked: the evaluator's model raised {plugins.told(trouble)}"
         return
     for found in trouble.errors(include_url=False, include_context=True):
