@@ -7,13 +7,15 @@ PEERS := .venv-peers
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-input
 
-# Hundreds of processes are started, which without bytecode take thrice as long to load.
+# Hundreds of processes are started, which without bytecode take thrice as long to load. It is made of
+# what they load: of all that is installed, most is never.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test coverage rest check format lock bench clean
+.PHONY: help demo readme test coverage rest check format lock bench clean
 
 help:
 	@echo "make demo    record, replay, grade, edit, grade again: the whole path on real processes"
+	@echo "make readme  the same, and then every command of the README"
 	@echo "make test    the whole test suite"
 	@echo "make coverage  the core's own tests, and how many of its branches they reach"
 	@echo "make rest    the other tests"
@@ -26,11 +28,14 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@echo "installing into $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install --constraint constraints.txt --upgrade pip
-	@$(PIP) install --constraint constraints.txt --editable '.[record]' --group dev
+	@$(PIP) install --constraint constraints.txt --no-compile --editable '.[record]' --group dev
 	@touch $@
 
 demo: $(VENV)/.installed
 	@$(BIN)/python -m fixtures.agent.demo
+
+readme: demo
+	@$(BIN)/python .ci/readme_commands.py README.md
 
 # The whole suite is `coverage` and `rest`: measuring takes as long again, so only the core's own tests are
 # measured. `make test TESTS=...` runs those alone.

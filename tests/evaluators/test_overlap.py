@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from abs_replay.errors import SpecError
@@ -118,6 +118,7 @@ VARIANT_CASES = [(kind, variant) for kind in VARIANTS for variant in (None, *VAR
 
 
 @pytest.mark.parametrize(("kind", "variant"), VARIANT_CASES)
+@settings(max_examples=12)  # of each
 @given(words=st.lists(st.text("abcxyz123", min_size=1, max_size=5), min_size=9, max_size=20))
 def test_a_text_overlaps_wholly_with_itself(kind: str, variant: str | None, words: list[str]) -> None:
     text = " ".join(f"w{word}" for word in words)
