@@ -1,7 +1,8 @@
 """Keeps what judges say as it comes, so that what was paid for once is never asked again.
 
 A batch is written twice a second at most while answers come, and what is left at the end, also of an
-interrupted grading: whoever kills it loses half a second.
+interrupted grading: whoever kills it loses what came since the last batch began. Where somebody else has the
+store at the end, they are set aside beside it.
 """
 
 import asyncio
@@ -19,8 +20,10 @@ from abs_replay.judgement import Question
 from abs_replay.judges.engine import Attempt, Engine, Sample
 from abs_replay.store import KeptAnswer, Store
 
+type _Asked = tuple[Question, KeptAnswer]
+
 EVERY_S = 0.5
-AT_END_S = 30.0  # to wait for whoever holds the store: what is lost was paid for
+AT_END_S = 5.0  # to wait for whoever holds the store
 
 
 class Keeping:
@@ -31,7 +34,7 @@ class Keeping:
 
     def __init__(self, store: Store | None, clean: Callable[[str], str], grading: str | None = None) -> None:
         self._store, self._clean, self._grading = store, clean, grading
-        self._waiting: list[tuple[Question, KeptAnswer]] = []
+        self._waiting: list[_Asked] = []
         self._writing = threading.Lock()
         self.count = 0
 
@@ -60,22 +63,40 @@ class Keeping:
         with suppress(StoreLocked):  # the end waits for longer, and says so
             self.write(EVERY_S)
 
-    def write(self, patience: float = AT_END_S) -> None:
+    def finish(self) -> None:
+        """Write what waits, or set it aside and say so; raises `StoreError` where neither can be done."""
+        try:
+            self.write(AT_END_S)
+        except (StoreLocked, KeyboardInterrupt) as error:
+            with self._writing:
+                batch, self._waiting = self._waiting, []
+                if self._store is not None and batch:
+                    self._store.set_aside(*self._without_secrets_of(batch))
+                    self._count(batch)
+            if not isinstance(error, StoreLocked):
+                raise
+
+    def write(self, patience: float) -> None:
         """Write what waits; raises `StoreError`, and what could not be written waits on."""
         with self._writing:
             batch, self._waiting = self._waiting, []
             if not batch or self._store is None:
                 return
             try:
-                self._store.keep_answers(
-                    [self._cleaned(question) for question, _ in batch],
-                    [self._without_secrets(answer) for _, answer in batch],
-                    patience,
-                )
+                self._store.keep_answers(*self._without_secrets_of(batch), patience)
             except BaseException:
                 self._waiting = batch + self._waiting
                 raise
-            self.count += sum(answer.settled for _, answer in batch)
+            self._count(batch)
+
+    def _count(self, batch: Sequence[_Asked]) -> None:
+        self.count += sum(answer.settled for _, answer in batch)
+
+    def _without_secrets_of(self, batch: Sequence[_Asked]) -> tuple[list[Question], list[KeptAnswer]]:
+        return (
+            [self._cleaned(question) for question, _ in batch],
+            [self._without_secrets(answer) for _, answer in batch],
+        )
 
     def _kept(self, question: Question, engine: Engine, number: int, sample: Sample) -> KeptAnswer:
         return KeptAnswer(

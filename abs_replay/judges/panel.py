@@ -184,7 +184,7 @@ class Panel:
         finally:
             if self._progress:
                 self._progress.end()
-            self._keeping.write()
+            self._keeping.finish()
 
     async def _workers(self, waiting: Iterator[Job], count: int, round_: _Round) -> None:
         async with asyncio.TaskGroup() as workers:

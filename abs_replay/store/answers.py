@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from abs_replay.exact_json import Json
 from abs_replay.judgement import Question
 from abs_replay.store.opening import transaction
 from abs_replay.store.rows import Row
-from abs_replay.store.schema import ATTEMPT_COLUMNS
+from abs_replay.store.schema import ANSWER_COLUMNS, ATTEMPT_COLUMNS
 from abs_replay.store.texts import json_or_null, json_text, json_value, plain
 from abs_replay.store.writing import insert
 
@@ -44,19 +44,46 @@ class KeptAnswer:
 type Key = tuple[str, str, int]  # question, judge, sample
 
 
-def keep(
-    connection: DuckDBPyConnection, questions: Iterable[Question], answers: Sequence[KeptAnswer]
-) -> None:
-    """Add answers with their attempts, and those of the questions that are not there yet."""
+class Rows(TypedDict):
+    """Answers as rows of their tables, in the order of their columns: plain values, as JSON has them."""
+
+    questions: list[Row]
+    answers: list[Row]
+    attempts: list[Row]
+
+
+def rows_of(questions: Iterable[Question], answers: Sequence[KeptAnswer]) -> Rows:
+    """Answers with their questions and attempts."""
     asked = {question.digest: question for question in questions}
     first = {answer.question: answer.made_at for answer in reversed(answers)}
+    return {
+        "questions": [_question_row(one, first.get(one.digest)) for one in asked.values()],
+        "answers": [_answer_row(answer) for answer in answers],
+        "attempts": [row for answer in answers for row in _attempt_rows(answer)],
+    }
+
+
+def keep(connection: DuckDBPyConnection, rows: Rows, once: bool = False) -> None:
+    """Add answers with their attempts, and those of the questions that are not there yet.
+
+    With `once` nothing is added where the first of them is there already.
+    """
     with transaction(connection):
+        if once and rows["answers"] and _is_there(connection, rows["answers"][0]):
+            return
         query = "SELECT digest FROM questions WHERE list_contains(?::VARCHAR[], digest)"
-        known = {digest for (digest,) in connection.execute(query, [list(asked)]).fetchall()}
-        new = [asked[digest] for digest in asked.keys() - known]
-        insert(connection, "questions", [_question_row(one, first.get(one.digest)) for one in new])
-        insert(connection, "answers", [_answer_row(answer) for answer in answers])
-        insert(connection, "attempts", [row for answer in answers for row in _attempt_rows(answer)])
+        digests = [row[0] for row in rows["questions"]]
+        known = {digest for (digest,) in connection.execute(query, [digests]).fetchall()}
+        insert(connection, "questions", [row for row in rows["questions"] if row[0] not in known])
+        insert(connection, "answers", rows["answers"])
+        insert(connection, "attempts", rows["attempts"])
+
+
+def _is_there(connection: DuckDBPyConnection, row: Row) -> bool:
+    names = "question", "judge", "sample", "made_at"
+    values = dict(zip(ANSWER_COLUMNS, row, strict=True))
+    query = f"SELECT 1 FROM answers WHERE {' AND '.join(f'{name} = ?' for name in names)}"
+    return bool(connection.execute(query, [values[name] for name in names]).fetchall())
 
 
 def answers(
@@ -69,7 +96,7 @@ def answers(
         WHERE settled AND list_contains(?::VARCHAR[], judge) ORDER BY answers.rowid
     """
     found = connection.execute(query, [list(questions), list(judges)]).fetchall()
-    return {(row[0], row[1], row[2]): _answer(*row) for row in found}
+    return {(row[0], row[1], row[2]): answer_of(row) for row in found}
 
 
 def scores(
@@ -126,6 +153,7 @@ def _attempt_rows(answer: KeptAnswer) -> list[Row]:
     ]
 
 
-def _answer(*row: Any) -> KeptAnswer:
+def answer_of(row: Sequence[Any]) -> KeptAnswer:
+    """An answer without its attempts, of a row of its table."""
     question, judge, sample, score, reason, error, settled, details, *rest = row
     return KeptAnswer(question, judge, sample, score, reason, error, settled, json_value(details), *rest)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,9 @@ import duckdb
 import pytest
 
 from abs_replay.errors import JudgeError, UsageError
+from abs_replay.exchange import Recording
 from abs_replay.judgement import Judging, Question, Usage
+from abs_replay.judges import keeping
 from abs_replay.judges.engine import Attempt, Sample, Stopped
 from abs_replay.judges.panel import Estimate, Panel, Terms
 from abs_replay.store import Store
@@ -248,6 +251,50 @@ def test_ctrl_c_loses_no_answer(store: Store) -> None:
     with Panel(always(engine), Terms(concurrency=2), store) as panel, pytest.raises(KeyboardInterrupt):
         panel.ask(questions(1000))
     assert 20 <= panel.kept == len(rows(store, "SELECT * FROM answers")) < 40
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from abs_replay.store import opening
+with opening.writing(Path(sys.argv[1]), 5.0):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.processes
+def test_answers_that_a_held_store_can_not_take_lie_beside_it_and_count(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(keeping, "AT_END_S", 0.1)
+    store.begin(Recording("r-1", "demo", 1.0))
+    command = [sys.executable, "-c", HOLDER, str(store.path)]
+
+    def held(question: Question, _: int) -> Sample:
+        if question.digest == "d2":
+            holders.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            assert holders[0].stdout is not None
+            assert holders[0].stdout.readline() == "held\n"
+        return sample(0.9)
+
+    holders: list[subprocess.Popen[str]] = []
+    again = Counting()
+    with Panel(always(Counting(held)), Terms(concurrency=1), store) as panel:
+        panel.ask(questions(3))
+    with holders[0]:
+        holders[0].kill()
+
+    assert panel.kept == 3
+    assert re.search(
+        r"answers of judges \(\d\) are in store\.duckdb\.\w+\.answers\.json", capsys.readouterr().err
+    )
+    assert len(list(store.path.parent.glob("*.answers.json"))) == 1
+    with Panel(always(again), store=store) as other:
+        assert [one.cached for one in other.ask(questions(4)).values()] == [True, True, True, False]
+    assert again.asked == [("d3", 0)]
+    assert len(rows(store, "SELECT * FROM answers")) == 4
+    assert list(store.path.parent.glob("*.answers.json")) == []
 
 
 def test_secrets_are_not_kept(store: Store) -> None:

@@ -114,3 +114,28 @@ def test_what_judges_were_told_and_said_is_redacted(store: Store) -> None:
     assert rows(store, "SELECT criteria FROM questions") == [("K***?",)]
     assert rows(store, "SELECT reason FROM answers") == [("K***.",)]
     assert rows(store, "SELECT sent FROM attempts") == [("Is it k***?",)]
+
+
+def test_what_was_set_aside_counts_from_there_and_goes_into_the_store_once(store: Store) -> None:
+    store.keep_answers([question("d1")], [replace(ANSWER, score=0.1, made_at=1.0)])
+    store.set_aside(map(question, ("d1", "d2")), [ANSWER, replace(ANSWER, question="d2", settled=False)])
+    (path,) = store.path.parent.glob("*.answers.json")
+    set_aside = path.read_bytes()
+
+    bare = replace(ANSWER, attempts=())
+    assert store.answers(["d1", "d2"], ["f1"]) == {("d1", "f1", 0): bare}
+
+    report = Report((Run("S", None, "t", Result.PASSED, ()),))
+    store.save_grading(Grading("g-1", 1.0, report))
+    path.write_bytes(set_aside)  # as if a kill had come before it was taken away
+    store.keep_answers([question("d3")], [replace(ANSWER, question="d3")])
+
+    assert not path.exists()
+    assert rows(store, "SELECT question, score FROM answers ORDER BY rowid") == [
+        ("d1", 0.1),
+        ("d1", 0.8),
+        ("d2", 0.8),
+        ("d3", 0.8),
+    ]
+    assert len(rows(store, "SELECT * FROM attempts")) == 4
+    assert store.answers(["d1"], ["f1"]) == {("d1", "f1", 0): bare}
