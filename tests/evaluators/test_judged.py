@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from abs_replay.exact_json import Json
-from abs_replay.judgement import Answer, Question
+from abs_replay.judgement import Answer, Question, Usage
 from abs_replay.predicates import patterns
 from abs_replay.scoring import settle
-from abs_replay.verdicts import Run
+from abs_replay.verdicts import Judged, Run
 
 type Graded = Callable[..., Run]
 
@@ -244,6 +244,16 @@ class TestAnswers:
         assert (verdict.status, verdict.score, verdict.judge) == (status, score, None)
         assert (verdict.threshold, verdict.evidence) == (0.5, (1, 2, 3, 5))
         assert verdict.reason == f"scored {score:g}, threshold 0.5: Because."
+
+    def test_a_verdict_names_the_question_and_tells_who_answered_for_what_price(self, graded: Graded) -> None:
+        usage = Usage(3, 40, 7, 0.25)
+        votes = (0.75, 0.25, 0.75)
+        answer = Answer(0.75, "kind", "eve", None, "f1", votes, cached=True, usage=usage, duration_ms=12.0)
+        verdict = answered(graded, answer)
+        digest = question(graded).digest
+        assert verdict.judged == Judged(digest, "f1", votes, unstable=True, usage=usage)
+        assert (verdict.judge, verdict.cached, verdict.duration_ms) == ("eve", True, 12.0)
+        assert answered(graded, Answer(0.75, "kind", "")).judge is None
 
     def test_a_composition_waits_only_where_the_answer_matters(self, graded: Graded) -> None:
         inner = f"evaluations: [{{ {JUDGE} }}, {{ type: contains, value: days }}]"
