@@ -333,6 +333,22 @@ class TestNothingSaid:
         assert (run.questions, run.verdicts[0].status) == ((), "failed")
         assert "is empty" in run.verdicts[0].reason
 
+    @pytest.mark.parametrize(
+        ("response", "why"),
+        [
+            ("answer", "step 5 failed: the stream broke off"),
+            ("self", "step 5 failed: the stream broke off"),
+            ("' '", "the response is empty"),
+        ],
+    )
+    def test_a_response_that_broke_off_or_is_blank_fails(
+        self, graded: Graded, response: str, why: str
+    ) -> None:
+        text = TEXT.format(rule=f"type: Coherence, response: {response}", chain="")
+        run = graded(text, *STEPS[:4], {**STEPS[4], "content": "You have", "error": "the stream broke off"})
+        assert (run.questions, run.verdicts[0].status) == ((), "failed")
+        assert run.verdicts[0].reason == f"there is nothing to judge: {why}"
+
     def test_a_response_by_the_author_counts_whatever_the_step_says(self, graded: Graded) -> None:
         text = TEXT.format(rule="type: Coherence, response: All is well.", chain="")
         assert len(graded(text, *STEPS[:4], {**STEPS[4], "content": ""}).questions) == 1
