@@ -23,24 +23,27 @@ FORMATS = ("table", "json", "markdown", "github")
 
 
 @click.command()
-@click.argument("before", required=False, default="last~1", metavar="[A]")
+@click.argument("before", required=False, metavar="[A]")
 @click.argument("after", required=False, default="last", metavar="[B]")
 @click.option("--store", type=click.Path(path_type=Path), help="The store that keeps the gradings.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(path_type=Path), help="Write it to this file.")
-@gate_options("--bound", "--ci")
+@click.option("--ci", is_flag=True, help="Plain output: no colours, 100 columns.")
+@gate_options("--bound")
 def command(
-    before: str,
+    before: str | None,
     after: str,
     store: Path | None,
     format_: str,
     output: Path | None,
+    ci: bool,
     fail_on: str | None,
     min_pass_rate: float | None,
     bound: str | None,
     margin: float | None,
 ) -> int:
-    """List what flipped from grading A to grading B (by default from the last but one to the last).
+    """List what flipped from grading A to grading B: by default to the last one, from the one of the same
+    sessions before it.
 
     \b
     abs diff                                   since the rubric was edited
@@ -54,11 +57,13 @@ def command(
     from abs_replay.comparison.gates import failures
 
     gates = gates_of(fail_on, min_pass_rate, bound, margin)
-    saved = all(Path(ref).is_file() for ref in (before, after))
-    gradings = find_grading(before, store), find_grading(after, store)
+    saved = all(ref and Path(ref).is_file() for ref in (before, after))
+    named = find_grading(before, store) if before else None
+    last = find_grading(after, store)
+    gradings = named or one_before(last, store), last
     compared = compare_kept(*gradings, None if saved else store_of(store))
     failed = failures(gates, compared.rate_after, compared)
-    put_out(_written(compared, failed, gates.given, format_, paper=output is not None), output)
+    put_out(_written(compared, failed, gates.given, format_, paper=ci or output is not None), output)
     for line in failed:
         say(f"failed: {line}")
     return 1 if failed else 0
@@ -75,6 +80,20 @@ def _written(compared: "Comparison", failed: Sequence[str], gated: bool, format_
     if format_ == "json":
         return write(flips_json.as_json(compared) | flips_json.gates(gated, failed))
     return flips.render(compared, (None if paper else Screen.of(sys.stdout)) or PAPER)
+
+
+def one_before(last: Grading, store: Path | None) -> Grading:
+    """The grading that was made before it of the same sessions; says which, where others lie between."""
+    opened, runs = store_of(store), last.report.runs
+    sessions, traces = {run.session for run in runs}, {run.trace for run in runs}
+    found = opened.last_comparable(sessions, traces, last.id)
+    if found is None:
+        names = ", ".join(map(repr, sorted(sessions)[:3]))
+        raise UsageError(f"no grading before {last.id} judged {names or 'anything'}: name two, abs diff A B")
+    made = [each.id for each in opened.gradings()]
+    if others := made.index(last.id) - made.index(found) - 1:
+        say(f"{found} is the one before of the same sessions ({others} of others between are left out)")
+    return opened.grading(found)
 
 
 def find_grading(ref: str, store: Path | None) -> Grading:

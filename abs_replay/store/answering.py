@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from abs_replay.judgement import Question
 from abs_replay.store import answers, modes
+from abs_replay.store.answers import KeptAnswer, Key, Rows
 from abs_replay.store.held import Held
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Answering(Held):
     def keep_answers(
         self,
         questions: Iterable[Question],
-        found: Sequence[answers.KeptAnswer],
+        found: Sequence[KeptAnswer],
         patience: float | None = None,
     ) -> None:
         """Keep what judges said to these questions, in one transaction, after what was set aside."""
@@ -37,7 +38,7 @@ class Answering(Held):
             self._fold_answers(connection)
             answers.keep(connection, answers.rows_of(questions, found))
 
-    def set_aside(self, questions: Iterable[Question], found: Sequence[answers.KeptAnswer]) -> None:
+    def set_aside(self, questions: Iterable[Question], found: Sequence[KeptAnswer]) -> None:
         """Keep answers in a file beside the store, since that can not be written, and say so."""
         path = self.path.with_name(f"{self.path.name}.{secrets.token_hex(6)}{_SUFFIX}")
         aside = path.with_name(f"{path.name}.new")
@@ -57,9 +58,7 @@ class Answering(Held):
         with self._reading() as connection:
             return answers.scores(connection, questions)
 
-    def answers(
-        self, questions: Sequence[str], judges: Sequence[str]
-    ) -> dict[answers.Key, answers.KeptAnswer]:
+    def answers(self, questions: Sequence[str], judges: Sequence[str]) -> dict[Key, KeptAnswer]:
         """What these judges, by their fingerprints, have said to these questions, by their digests."""
         with self._reading() as connection:
             found = answers.answers(connection, questions, judges)
@@ -70,7 +69,7 @@ class Answering(Held):
             found |= {(each.question, each.judge, each.sample): each for each in mine}
         return found
 
-    def _waiting_answers(self) -> Iterator[tuple[Path, answers.Rows]]:
+    def _waiting_answers(self) -> Iterator[tuple[Path, Rows]]:
         """What was set aside, oldest first."""
         paths = [path for path in self.path.parent.glob(f"*{_SUFFIX}") if self._is_mine(path)]
         for path in sorted(paths, key=lambda path: path.stat().st_mtime):

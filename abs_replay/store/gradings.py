@@ -90,12 +90,18 @@ def ids(connection: DuckDBPyConnection) -> list[str]:
 
 
 def last_comparable(
-    connection: DuckDBPyConnection, sessions: Collection[str], traces: Collection[str]
+    connection: DuckDBPyConnection,
+    sessions: Collection[str],
+    traces: Collection[str],
+    before: str | None = None,
 ) -> str | None:
-    """The newest grading of all these sessions, else of one, else (renamed since) of one of these traces."""
+    """The newest grading of all these sessions, else of one, else (renamed since) of one of these traces; of
+    those that were made before the one of that id, where it is given."""
     query = """
         SELECT g.id FROM gradings g JOIN runs r ON r.grading = g.id
         SEMI JOIN (SELECT unnest(?::VARCHAR[]) AS name) AS wanted ON wanted.name = r.{column}
+        WHERE ?::VARCHAR IS NULL
+            OR (g.made_at, g.rowid) < (SELECT (made_at, rowid) FROM gradings WHERE id = ?)
         GROUP BY g.id, g.made_at, g.rowid
         ORDER BY {all_of_them} g.made_at DESC, g.rowid DESC LIMIT 1
     """
@@ -104,7 +110,7 @@ def last_comparable(
         ("trace", traces, ""),
     ):
         query_of = query.format(column=column, all_of_them=all_of_them)
-        found: list[tuple[str]] = connection.execute(query_of, [list(names)]).fetchall()
+        found: list[tuple[str]] = connection.execute(query_of, [list(names), before, before]).fetchall()
         if found:
             return found[0][0]
     return None

@@ -215,10 +215,12 @@ class Store(Upkeep, Labelling, Querying, Answering):
                 connection, known[resolve(ref, [(id_, None) for id_ in known], "grading", self.path)]
             )
 
-    def last_comparable(self, sessions: Collection[str], traces: Collection[str]) -> str | None:
-        """The id of the newest grading that one of these sessions and traces can be compared with."""
+    def last_comparable(
+        self, sessions: Collection[str], traces: Collection[str], before: str | None = None
+    ) -> str | None:
+        """The id of the newest grading (made before that one) to compare these sessions and traces with."""
         with self._reading() as connection:
-            return gradings.last_comparable(connection, sessions, traces)
+            return gradings.last_comparable(connection, sessions, traces, before)
 
     def last_runs(self, wanted: Iterable[RunKey]) -> dict[RunKey, LastRun]:
         """The newest run of each of these sessions and traces that was graded."""

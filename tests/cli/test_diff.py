@@ -1,6 +1,8 @@
 """`abs diff`, as it is called: gradings of a store, saved reports, and the gate."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,6 +125,19 @@ def test_a_file_that_is_no_report_is_refused_in_one_line(abs_: Calls, content: s
     assert err.count("\n") == 1
 
 
+def test_facts_are_compared_without_loading_what_tests_them(abs_: Calls) -> None:
+    for name, status in (("old", Status.PASSED), ("new", Status.FAILED)):
+        Path(f"{name}.json").write_text(render("json", report(status, name)))
+    code = """
+import sys
+from abs_replay.cli import cli
+from abs_replay.cli.failure import run
+assert run(cli, ["diff", "old.json", "new.json"]) == 0
+assert not {"scipy", "numpy", "duckdb"} & sys.modules.keys()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
 def test_a_file_that_is_not_there_is_told_so(abs_: Calls) -> None:
     assert abs_("diff", "nothing.json", "last")[2].startswith("abs: nothing.json: no such file")
 
@@ -133,14 +148,28 @@ def test_a_store_with_one_grading_has_nothing_to_compare(abs_: Calls) -> None:
     status, _, err = abs_("diff")
 
     assert status == 2
-    assert err.startswith("abs: no grading 'last~1'")
+    assert err.startswith("abs: no grading before g-a judged 'Order status': name two")
+
+
+def test_without_arguments_the_last_two_of_one_session_are_compared(abs_: Calls) -> None:
+    keep("g-a", 1, report(Status.PASSED, "old"))
+    other = Run("Opening hours", None, "t-9", Result.PASSED, ())
+    keep("g-b", 2, Report((other,)))
+    keep("g-c", 3, report(Status.FAILED, "new"))
+
+    _, out, err = abs_("diff", "--ci")
+    adjacent = abs_("diff", "g-b", "g-c")
+
+    assert out.startswith("g-a → g-c: ")
+    assert err == "g-a is the one before of the same sessions (1 of others between are left out)\n"
+    assert adjacent[1].startswith("g-b → g-c: ")
 
 
 def test_gates_say_what_does_not_hold_and_exit_with_1(abs_: Calls) -> None:
     keep_three()
 
     rate = abs_("diff", "g-a", "g-b", "--min-pass-rate", "0.9")
-    lower = abs_("diff", "g-a", "g-c", "--min-pass-rate", "0.9", "--ci", "lower")
+    lower = abs_("diff", "g-a", "g-c", "--min-pass-rate", "0.9", "--bound", "lower")
     margin = abs_("diff", "g-a", "g-b", "--margin", "0.1")
 
     assert (rate[0], lower[0], margin[0]) == (1, 1, 1)
@@ -171,7 +200,7 @@ def test_json_says_which_gates_hold(abs_: Calls) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--ci", "lower"], "--bound says what --min-pass-rate is measured by"),
+        (["--bound", "lower"], "--bound says what --min-pass-rate is measured by"),
         (["--min-pass-rate", "90"], "90"),
         (["--margin", "-1"], "-1"),
         (["--fail-on", "all"], "all"),

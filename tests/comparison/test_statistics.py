@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binomtest  # type: ignore[import-untyped]
 
 from abs_replay.comparison import compare
 from abs_replay.comparison.scenarios import Scenario, Value, sampled
-from abs_replay.comparison.statistics import Sample, bootstrapped, holm, rate_interval
+from abs_replay.comparison.statistics import Sample, bootstrapped, holm, rate_interval, wilson
 from abs_replay.comparison.tallies import Tally
 from tests.comparison.made import F, P, grading, run, verdict
 
@@ -27,6 +28,15 @@ def test_holm_never_lowers_a_p_value_nor_changes_which_is_lower(p_values: list[f
     assert [adjusted[place] for place in sorted(range(len(p_values)), key=p_values.__getitem__)] == sorted(
         adjusted
     )
+
+
+@given(st.integers(1, 100_000), st.data())
+def test_wilsons_interval_is_that_of_scipy(total: int, data: st.DataObject) -> None:
+    passed = data.draw(st.integers(0, total))
+
+    theirs = binomtest(passed, total).proportion_ci(0.95, method="wilson")
+
+    assert wilson(passed, total) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
 
 def test_the_bootstrap_of_a_mean_comes_close_to_theory_and_repeats_itself() -> None:
