@@ -359,7 +359,7 @@ def test_what_was_decided_anew_and_came_out_the_same_is_named() -> None:
     )
     told = as_json(found)["decided_anew"]
     assert isinstance(told, list)
-    assert [(each["at"], each["causes"]) for each in told] == [(RULE, ["rule"])]
+    assert [(each["at"], each["causes"], each["direction"]) for each in told] == [(RULE, ["rule"], None)]
 
 
 def test_sessions_that_were_played_again_are_compared_though_their_traces_are_new() -> None:

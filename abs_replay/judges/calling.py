@@ -199,7 +199,9 @@ class Caller:
         except (ValueError, RecursionError):
             raise TriableTrouble(f"{self.wire.where} answered what is none of its API", "away") from None
         before = attempts[-1]
-        cost = self.cost(said.model, said.input_tokens, said.output_tokens)
+        # Many servers count nothing: what that cost is not known, and not nothing.
+        counted = said.input_tokens or said.output_tokens
+        cost = self.cost(said.model, said.input_tokens, said.output_tokens) if counted else None
         attempts[-1] = Attempt(
             said.outcome,
             before.sent,

@@ -55,7 +55,7 @@ def _worse(flips: Iterable[Flip]) -> int:
 def _flip(flip: Flip) -> dict[str, Json]:
     return {
         **_sides(flip.before, flip.after),
-        "direction": flip.direction.value,
+        "direction": None if flip.before.status is flip.after.status else flip.direction.value,
         "causes": [CAUSES[cause] for cause in flip.causes],
         "unstable": flip.unstable,
         "score_before": flip.before.verdict.score if flip.before.verdict else None,

@@ -14,6 +14,7 @@ import pytest
 
 from abs_replay.errors import JudgeError, UsageError
 from abs_replay.exact_json import Json
+from abs_replay.judgement import Usage
 from abs_replay.judges import calling, open_engine
 from abs_replay.judges.engine import Stopped
 from abs_replay.judges.refusals import error_of
@@ -71,6 +72,14 @@ class TestAnswers:
         assert usage.cost == pytest.approx((usage.input_tokens + 10 * usage.output_tokens) / 1e6)
         assert attempt.at > 1.7e9
         assert 0 < attempt.duration_ms < 10_000
+
+    def test_what_an_answer_cost_is_not_known_where_no_tokens_are_counted(self, canned: Serve) -> None:
+        uncounted = good("openai")
+        del uncounted["json"]["usage"]
+        server = canned(uncounted)
+        (sample,) = sampled(opened("openai", server.url, price=(1.0, 10.0)), question("contains: blue"))
+        assert sample.score is not None
+        assert sample.usage == Usage(1, 0, 0, None)
 
     @pytest.mark.parametrize("vendor", VENDORS)
     def test_what_can_not_be_judged_is_settled_and_no_score(self, vendor: str, scripted: str) -> None:
