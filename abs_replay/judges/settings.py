@@ -71,4 +71,6 @@ def checked_url(url: str, named: str) -> str:
         fine = False
     if not fine:
         raise UsageError(f"{named} must be an http or https address without user and password")
+    if parts.query or parts.fragment:
+        raise UsageError(f"{named} must end with its path: what stands behind a ? or # is not sent")
     return url.rstrip("/")
