@@ -129,6 +129,7 @@ def test_adapters_are_read_and_the_last_for_the_same_counts() -> None:
         (Given(adapters=("=aws",)), "no type that a judge decides is called ``: known: llm_judge"),
         (Given(base_url="ftp://x"), "--judge-base-url (ABS_JUDGE_BASE_URL) must be an http"),
         (Given(base_url="http://u:secret@x/v1"), "address without user and password"),
+        (Given(base_url="http://x/v1?api-key=secret"), "must end with its path"),
         (Given(base_url="http://[x"), "(ABS_JUDGE_BASE_URL) must be"),
     ],
 )
