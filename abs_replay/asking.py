@@ -5,7 +5,7 @@ answer nothing else of its turn is asked, so it takes a few rounds.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from abs_replay.errors import JudgeError
 from abs_replay.judgement import Answer, AskedAt, Judge, Question
@@ -13,6 +13,7 @@ from abs_replay.predicates.patience import one_run
 from abs_replay.scoring import Policy, evaluated, needed, settle
 from abs_replay.spec.session import Session
 from abs_replay.trace import Trace
+from abs_replay.values import dataclass
 from abs_replay.verdicts import Run
 
 type Pairs = Sequence[tuple[Trace, Session]]

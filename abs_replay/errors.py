@@ -15,7 +15,8 @@ otherwise, and never shows a traceback. A failed evaluation is a value, never on
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from abs_replay.values import dataclass
 
 
 class AbsReplayError(Exception):

@@ -7,7 +7,7 @@ is found before the first trace is judged (SEMANTICS V3). Time is linear in the 
 import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from abs_replay.spec.lines import lines
 from abs_replay.spec.session import Session
 from abs_replay.spec.variables import Sources, Template
 from abs_replay.trace import Trace
+from abs_replay.values import dataclass
 from abs_replay.verdicts import Grading, Provenance, Report, Run
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ answers and evaluates again (DESIGN §2, second idea).
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from abs_replay.exact_json import Json, dumps
+from abs_replay.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

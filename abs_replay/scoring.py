@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from abs_replay.alignment import NO_JUDGE, Alignment, Place, align
 from abs_replay.evaluators import EVALUATORS, Context
@@ -15,6 +15,7 @@ from abs_replay.evaluators.blocking import block
 from abs_replay.judgement import Answer
 from abs_replay.spec.session import UNSET, Session
 from abs_replay.trace import Trace
+from abs_replay.values import dataclass
 from abs_replay.verdicts import BehaviorResult, Result, Run, Status, StepStatus, Verdict
 
 

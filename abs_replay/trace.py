@@ -4,11 +4,12 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
 from abs_replay.exact_json import Json
+from abs_replay.values import dataclass
 
 # The actors of the ABS vocabulary; another one would match no behavior and fail silently.
 ACTORS = ("user", "assistant", "tool", "system", "human", "external")

@@ -4,11 +4,12 @@ Field names are those of FORMATS ("Report"); statuses those of SEMANTICS R1.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 
 from abs_replay.exact_json import Json
 from abs_replay.judgement import NO_USAGE, Judging, Question, Usage
+from abs_replay.values import dataclass
 
 
 class Status(StrEnum):

@@ -6,7 +6,7 @@ which steps a behavior could take, `best` which it takes, `turns` adds the optio
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from abs_replay.alignment.compatibility import category
 from abs_replay.alignment.dropping import NO_JUDGE, Place, aligned_turns
@@ -16,6 +16,7 @@ from abs_replay.alignment.turns import TraceTurns
 from abs_replay.judgement import Answer, Question
 from abs_replay.spec.session import Behavior, Session
 from abs_replay.trace import Step, Trace, Visibility
+from abs_replay.values import dataclass
 
 __all__ = ["NO_JUDGE", "Alignment", "Place", "Seen", "align"]
 

@@ -1,13 +1,13 @@
 """`--baseline` of `abs grade`, and the gates that replace the condition of SEMANTICS R3 (DESIGN §7)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from abs_replay.cli.gates import gates_of
 from abs_replay.cli.grade_options import Options, store_of, store_to_keep_in
 from abs_replay.cli.saying import say
 from abs_replay.errors import UsageError
+from abs_replay.values import dataclass
 from abs_replay.verdicts import Result
 
 if TYPE_CHECKING:

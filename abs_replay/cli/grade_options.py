@@ -1,12 +1,12 @@
 """What the command line of `abs grade` said, the store that it names, and what is graded then."""
 
 import os
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from abs_replay.cli.judge import JudgeFlags
+from abs_replay.values import dataclass
 
 if TYPE_CHECKING:
     from abs_replay.grading import Selection, Settings

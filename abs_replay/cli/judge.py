@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from abs_replay.values import dataclass
 
 if TYPE_CHECKING:
     from abs_replay.judges.chain import Chain

@@ -1,13 +1,14 @@
 """What a failed `blocking` evaluation makes inconclusive (SEMANTICS R5)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from abs_replay.alignment import Alignment
 from abs_replay.alignment.compatibility import is_execution, is_tool_response
 from abs_replay.spec import references
 from abs_replay.spec.rules import AnyRule, Expected, VariableConsistency
 from abs_replay.spec.session import Behavior, Evaluation, Session
+from abs_replay.values import dataclass
 from abs_replay.verdicts import Status, StepStatus, Verdict
 
 INPUTS = ("query", "context", "response")  # the fields of a rule that refer to behaviors (E6)

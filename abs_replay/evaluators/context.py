@@ -7,7 +7,7 @@ the parts of its evaluation. It never asks anybody: open questions go to `contex
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from abs_replay.alignment import Alignment, Place, Seen
 from abs_replay.alignment.compatibility import is_call
@@ -22,6 +22,7 @@ from abs_replay.predicates import Undecided, arguments_of
 from abs_replay.spec.rules import Selector
 from abs_replay.spec.session import Behavior, Condition, Evaluation, Session
 from abs_replay.trace import Step
+from abs_replay.values import dataclass
 from abs_replay.verdicts import Status, StepStatus, Verdict
 
 type Evaluator = Callable[[Evaluation, "Context"], Verdict]

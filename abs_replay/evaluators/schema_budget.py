@@ -7,11 +7,12 @@ everything. So each keyword at each value is a step (some 10 microseconds), and 
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from abs_replay.exact_json import Json
 from abs_replay.predicates import Undecided, shown
+from abs_replay.values import dataclass
 
 STEPS = 200_000  # of one validation, one or two seconds
 LOOKED_AT = 7  # 2 ** 7 characters, items or keys that are looked at make a step

@@ -9,7 +9,7 @@ variables.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from abs_replay import judges
 from abs_replay.errors import UsageError
@@ -19,6 +19,7 @@ from abs_replay.judges.routing import BUILT_IN, Choices, Routes
 from abs_replay.judges.settings import TIMEOUT, EngineSettings, Unconfigured, checked_url, sendable_key
 from abs_replay.spec.judging import TYPES, Endpoint, Judging, is_known, unknown
 from abs_replay.spec.places import meant
+from abs_replay.values import dataclass
 
 OURS = (BUILT_IN, "openai")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2

@@ -5,12 +5,12 @@ is the panel.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from abs_replay.errors import JudgeError
 from abs_replay.exact_json import Json
 from abs_replay.judgement import NO_USAGE, Question, Usage
+from abs_replay.values import dataclass
 
 # How one call ended. `read`: it gave an answer. The others gave none, and each is its own trouble:
 # `unreadable` (not what was asked for), `refused` (the model would not), `cut_off` (the output limit came

@@ -6,12 +6,13 @@ for and refuses is an error; one that was only the default leaves the question t
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from abs_replay.exact_json import Json
 from abs_replay.judgement import NO_USAGE, Question, Usage
 from abs_replay.judges.engine import Engine, Sample
 from abs_replay.judges.settings import Unconfigured
+from abs_replay.values import dataclass
 
 BUILT_IN = "builtin"
 

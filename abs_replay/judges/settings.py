@@ -1,11 +1,12 @@
 """What an engine is opened with: flags, environment, configuration and defaults, settled (DESIGN §9)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import urlsplit
 
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json
+from abs_replay.values import dataclass
 
 TIMEOUT = 60.0
 SHORTEST_SECRET = 6  # letters; what is shorter stands in every other word

@@ -11,7 +11,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from abs_replay.values import dataclass
 
 PATIENCE = 20.0  # seconds that the searches of a run may take which do not end soon
 

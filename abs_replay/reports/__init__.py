@@ -5,11 +5,11 @@ A module that can show less of a report, or narrower, or in colours, also has `d
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TextIO
 
 from abs_replay import plugins
+from abs_replay.values import dataclass
 from abs_replay.verdicts import Report
 
 REPORTS = {

@@ -1,9 +1,9 @@
 """A box with a heading and a table of four columns, drawn to a width in cells."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from abs_replay.reports.cells import cell_len, centred, cut, fitted, painted, right, wrapped
+from abs_replay.values import dataclass
 
 LEAST_WIDTH = 40
 USUAL_WIDTH = 60

@@ -5,9 +5,10 @@ run that failed has a failed check, and one that passed has none.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from abs_replay.reports.labels import entry
+from abs_replay.values import dataclass
 from abs_replay.verdicts import MATCH, BehaviorResult, Result, Run, Status, StepStatus, Verdict
 
 ABSENT = (StepStatus.MISSING, StepStatus.UNMATCHED)

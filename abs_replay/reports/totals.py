@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from abs_replay.values import dataclass
 from abs_replay.verdicts import Report, Result, Run, Status, StepStatus
 
 _RESULTS = tuple((str(result), result) for result in Result)

@@ -1,7 +1,7 @@
 """The configuration file, `abs.config.yaml`, found upward from a directory (DESIGN §9)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from abs_replay.errors import Problem, SpecError, UsageError
@@ -12,6 +12,7 @@ from abs_replay.spec.judging import Judging
 from abs_replay.spec.places import Document, nearest
 from abs_replay.spec.redaction import Redaction
 from abs_replay.spec.yaml_nodes import read
+from abs_replay.values import dataclass
 
 NAME = "abs.config.yaml"
 KEYS = ("agent", "channels", "aliases", "conversation", "redact", "match", "adapters", "judge", "defaults")

@@ -1,11 +1,11 @@
 """Fragments: lending them, and expanding `include` before everything else (SEMANTICS D3, D4)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from abs_replay.errors import Problem
 from abs_replay.exact_json import Json
 from abs_replay.spec.places import Document, Path, meant
+from abs_replay.values import dataclass
 
 DEEPEST = 50
 MOST_BEHAVIORS = 10_000

@@ -23,7 +23,7 @@ adapters:
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from abs_replay import plugins
 from abs_replay.errors import Problem
@@ -31,6 +31,7 @@ from abs_replay.exact_json import Json, Number
 from abs_replay.spec import rules
 from abs_replay.spec.places import Document, meant
 from abs_replay.spec.rule_types import by_type
+from abs_replay.values import dataclass
 
 ENGINES = ("builtin", "openai", "anthropic", "gemini", "azure", "aws", "google", "aievaluator")
 TYPES = tuple(by_type((rules.Judged, rules.Custom)))

@@ -1,12 +1,13 @@
 """Where something stands in a document (SEMANTICS D8): its path, its line, and a problem there."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import NamedTuple
 
 from abs_replay.errors import Problem
 from abs_replay.exact_json import Json
+from abs_replay.values import dataclass
 
 type Path = tuple[str | int, ...]
 

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from abs_replay.errors import Problem
 from abs_replay.exact_json import Json
 from abs_replay.spec.paths import parsed
 from abs_replay.spec.places import Document, nearest
+from abs_replay.values import dataclass
 
 KEYS = ("builtin", "headers", "json", "patterns", "pii", "hook")
 PII = ("email", "phone", "card", "iban")

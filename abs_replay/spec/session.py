@@ -5,11 +5,12 @@ at those: `variable_consistency` (SEMANTICS C5) and the dependencies of `blockin
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from abs_replay.exact_json import Json
 from abs_replay.spec.rules import AnyRule, MatchesWhen
+from abs_replay.values import dataclass
 
 
 class Unset(Enum):

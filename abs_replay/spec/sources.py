@@ -1,12 +1,13 @@
 """What gives a reference its value: captures, the dataset row, `--var`, the environment (SEMANTICS V1)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, cast
 
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json, loads
 from abs_replay.spec.references import is_name
+from abs_replay.values import dataclass
 
 PREFIX = "ABS_VAR_"
 ENVIRONMENT = "the environment"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from abs_replay.errors import Problem, SpecError
@@ -24,6 +24,7 @@ from abs_replay.spec.sources import (
     parse_variables,
 )
 from abs_replay.spec.templates import Mode
+from abs_replay.values import dataclass
 
 __all__ = ["Dataset", "Sources", "Template", "parse_variables"]
 
