@@ -99,3 +99,30 @@ def test_an_optional_answer_answers_a_call_that_was_taken(
     calls = call("T", arguments={"n": 2}, call_id=ids[0]), call("T", arguments={"n": 1}, call_id=ids[1])
     found = taken(wanted, *calls, answer("T", call_id=ids[2]), answer("T", call_id=ids[3]))
     assert found == [one if one != "none" else "skipped" for one in expected]
+
+
+USER: Fields = {"actor": "user", "action": "says"}
+
+
+@pytest.mark.parametrize(
+    ("behaviors", "steps", "expected"),
+    [
+        ([OPTIONAL, answer("A")], [answer("A", call_id="c")], ["skipped", "unmatched"]),
+        ([OPTIONAL, answer("A")], [answer("A")], ["skipped", 1]),
+        (
+            [A, USER, answer("A")],
+            [call("A", call_id="c1"), USER, answer("A", call_id="c2"), answer("A", call_id="c1")],
+            [1, 2, 4],
+        ),
+        (
+            [A, USER, answer("A")],
+            [call("A", call_id="c1"), USER, answer("A", call_id="c2")],
+            [1, 2, "unmatched"],
+        ),
+        ([A, USER, answer("A")], [USER, answer("A", call_id="c2")], ["unmatched", 1, "unmatched"]),
+    ],
+)
+def test_an_answer_that_is_all_a_turn_requires_answers_a_call_that_was_matched(
+    behaviors: list[Fields], steps: list[Fields], expected: list[int | str]
+) -> None:
+    assert taken(behaviors, *steps) == expected
