@@ -7,7 +7,7 @@ only then its pattern is tried, at that place. Lengths are bounded, so that no t
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from abs_replay.redact.named import is_like_a_credential
@@ -182,14 +182,18 @@ LONGEST_MARK = max(len(mark) for shape in SHAPES for mark in shape.marks)
 
 def looks(data: bytes) -> Iterator[tuple[int, int, str]]:
     """Everything that looks like a secret: from where to where, and its kind."""
-    present = _LONGER.within(data)
+    present = frozenset[bytes]().union(*(_LONGER.within(piece) for piece in _pieces(data)))
     for find, (marks, shapes) in BY_FIND.items():
         if (len(find) > 1 and find not in present) or (find == b"://" and not contains(data, b"@")):
             continue
-        if data.count(find) > FEW and not _MARKS[find].within(data):
+        if len(data) <= SLICE and data.count(find) > FEW and not _MARKS[find].within(data):
             continue
         for end in _ends(data, find, marks) if len(data) <= SLICE else _ends_in_slices(data, find, marks):
             yield from _looks_at(data, end, shapes)
+
+
+def _pieces(data: bytes) -> Iterable[bytes]:
+    return (data,) if len(data) <= SLICE else (data[a:b] for a, b in spans(data, LONGEST_MARK))
 
 
 def _ends(data: bytes, find: bytes, marks: tuple[bytes, ...]) -> Iterator[int]:

@@ -27,7 +27,10 @@ _DIGITS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
 _ALPHABET = bytes(97 if byte in _DIGITS else 32 for byte in range(256))
 _FROM_URL = bytes.maketrans(b"-_", b"+/")
 _RUN = b"a" * _LEAST
-_BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}(?:(?:\r?\n|\\r\\n|\\n)[A-Za-z0-9+/_-]{2,76})*={0,2}")
+# A run of base64, perhaps in lines. In parts: while one match goes on no other thread runs.
+_FIRST_LINE = re.compile(rb"[A-Za-z0-9+/_-]{1,65536}")
+_LINES = re.compile(rb"(?:(?:\r?\n|\\r\\n|\\n)[A-Za-z0-9+/_-]{2,76}){1,500}")
+_DECODED = 1 << 16  # characters at once; a multiple of four
 _PARTS = re.compile(rb"[/_-]")
 _BREAK = re.compile(rb"\r?\n|\\r\\n|\\n")
 
@@ -72,15 +75,26 @@ def _decoded(data: bytes, find: Find) -> Iterator[Edit]:
         while at >= 0:
             if start + at >= done:
                 # It begins there: each slice has so much of the next that no run's beginning is cut.
-                found = _BASE64.match(data, start + at)
-                assert found is not None  # the run has as many characters of the alphabet
-                done = found.end()
-                if len(found[0]) <= LONGEST and found[0] not in empty:
-                    edits = list(_decoded_run(found[0], found.start(), find))
+                begin = start + at
+                done = _end(data, begin)
+                run = data[begin:done] if done - begin <= LONGEST else b""
+                if run and run not in empty:
+                    edits = list(_decoded_run(run, begin, find))
                     yield from edits
-                    if not edits and len(found[0]) < SHORT:
-                        empty.add(found[0])
+                    if not edits and len(run) < SHORT:
+                        empty.add(run)
             at = runs.find(_RUN, max(at + 1, done - start))
+
+
+def _end(data: bytes, begin: int) -> int:
+    """Where a run of base64 ends, with its lines and its padding."""
+    at = begin
+    while found := _FIRST_LINE.match(data, at):
+        at = found.end()
+    while found := _LINES.match(data, at):
+        at = found.end()
+    tail = data[at : at + 2]
+    return at + len(tail) - len(tail.lstrip(b"="))
 
 
 def _decoded_run(run: bytes, at: int, find: Find) -> Iterator[Edit]:

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import batched
 from typing import Any
 
 from abs_replay.exchange import (
@@ -123,8 +124,14 @@ def _body_values(of: str, body: Body, more: int) -> dict[str, Any]:
         f"{of}_body": body.data,
         f"{of}_bytes": (len(body.data) if body.size is None else body.size) + more,
         f"{of}_size": body.size,
-        f"{of}_chunks": json.dumps([(chunk.end, chunk.at_ms) for chunk in body.chunks]),
+        f"{of}_chunks": _chunk_table(body.chunks),
     }
+
+
+def _chunk_table(chunks: Sequence[Chunk]) -> str:
+    """`[[end, at_ms], ..]`, some at a time: while a long one is encoded no other thread runs."""
+    some = (json.dumps([(chunk.end, chunk.at_ms) for chunk in each])[1:-1] for each in batched(chunks, 500))
+    return f"[{', '.join(some)}]"
 
 
 def _socket_values(socket: WebSocket | None) -> dict[str, Any]:
@@ -140,7 +147,30 @@ def _digest(values: Mapping[str, Any]) -> str:
     """The sha256 of an exchange, of its bodies by their own sha256 so that no body is copied."""
     bodies = {name: hashlib.sha256(values.get(name) or b"").hexdigest() for name in BODIES}
     own = {name: value for name, value in values.items() if name != "recording"} | bodies
-    return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256()
+    for piece in _json_pieces(dict(sorted(own.items()))):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _json_pieces(values: Mapping[str, Any]) -> Iterator[bytes]:
+    """What `json.dumps` makes of values, a long text a slice at a time."""
+    long = {name: value for name, value in values.items() if isinstance(value, str) and len(value) > _SLICE}
+    if not long:
+        yield json.dumps(values).encode()
+        return
+    before = "{"
+    for name, value in values.items():
+        yield f"{before}{json.dumps(name)}: ".encode()
+        before = ", "
+        if name in long:
+            yield b'"'
+            for start in range(0, len(value), _SLICE):
+                yield json.dumps(value[start : start + _SLICE])[1:-1].encode()
+            yield b'"'
+        else:
+            yield json.dumps(value).encode()
+    yield b"}"
 
 
 def digest_of(digests: Iterable[str]) -> str:
@@ -199,10 +229,11 @@ def exchange_line(row: Row) -> str:
 
 
 def exchange_pieces(row: Row) -> Iterator[bytes]:
-    """That line in pieces of 1 MiB at most, but for messages: to encode more keeps every thread waiting."""
+    """That line in pieces of about 1 MiB at most: to encode more at once keeps every thread waiting."""
     values = dict(zip(EXCHANGE_COLUMNS, row, strict=True))
     bodies = {name: body for name in BODIES if (body := values.pop(name)) is not None}
-    yield json.dumps(values)[:-1].encode()
+    *pieces, last = _json_pieces(values)
+    yield from (*pieces, last.removesuffix(b"}"))
     for name, body in bodies.items():
         yield f', "{name}": "'.encode()
         for start in range(0, len(body), _SLICE):

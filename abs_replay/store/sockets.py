@@ -16,13 +16,14 @@ from abs_replay.exchange import Message, WebSocket
 
 def socket_text(socket: WebSocket) -> str:
     """Write a WebSocket."""
-    document = {
-        "messages": [_fields(message) for message in socket.messages],
+    # One by one: while a long one is encoded no other thread runs.
+    messages = ", ".join(json.dumps(_fields(message), ensure_ascii=False) for message in socket.messages)
+    rest = {
         "close_code": socket.close_code,
         "close_reason": socket.close_reason,
         "closed_by_client": socket.closed_by_client,
     }
-    return json.dumps(document, ensure_ascii=False)
+    return f'{{"messages": [{messages}], {json.dumps(rest, ensure_ascii=False)[1:]}'
 
 
 def _fields(message: Message) -> list[Any]:

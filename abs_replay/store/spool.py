@@ -14,6 +14,7 @@ from functools import partial
 from io import FileIO
 from pathlib import Path
 from threading import Lock
+from typing import IO
 
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Recording
@@ -31,7 +32,7 @@ from abs_replay.store.rows import (
 
 AT_ONCE = 16 << 20  # bytes of lines
 PIECE = 256 << 10
-REMEMBERED = 24 << 20  # bytes of lines that need not be read to be folded in, since their rows are known
+REMEMBERED = 64 << 20  # bytes of lines that need not be read to be folded in, since their rows are known
 _HEAD = 4096  # bytes of a line in which the ids and the digest of its exchange are
 
 
@@ -43,9 +44,9 @@ class Spooled:
     exchanges: list[Row] = field(default_factory=list)
     marks: list[MarkRow] = field(default_factory=list)
 
-    def take(self, line: bytes, known: Mapping[bytes, Row]) -> None:
+    def take(self, line: bytes) -> None:
         """Add what a line says; a torn one was never promised to anyone."""
-        if row := known.get(_head(line)) or _row(line):
+        if row := _row(line):
             self.exchanges.append(row)
         elif mark := marks.row_of(line):
             self.marks.append(mark)
@@ -88,7 +89,7 @@ class Spool:
             with self._alone, self._locked() as file:
                 size = _add(file, _gathered(pieces))
                 self.waiting += len(known)
-                if self._known_bytes + size <= REMEMBERED:
+                if self._known_bytes + size <= REMEMBERED or not self._known:
                     self._known |= known
                     self._known_bytes += size
         except OSError as error:
@@ -105,19 +106,22 @@ class Spool:
 
     def _batches(self, path: Path, known: Mapping[bytes, Row]) -> Iterator[Spooled]:
         some, size = Spooled(), 0
-        for line in self._lines(path):
-            some.take(line, known)
-            size += len(line)
+        for line, row in self._lines(path, known):
+            if row is None:
+                some.take(line)
+            else:
+                some.exchanges.append(row)
+            size += len(line) if row is None else sum(len(body) for body in row if isinstance(body, bytes))
             if size > AT_ONCE:
                 yield some
                 some, size = Spooled(), 0
         if size:
             yield some
 
-    def _lines(self, path: Path) -> Iterator[bytes]:
+    def _lines(self, path: Path, known: Mapping[bytes, Row]) -> Iterator[tuple[bytes, Row | None]]:
         try:
             with path.open("rb") as file:
-                yield from (line.rstrip(b"\n") for line in file)
+                yield from _read(file, known)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -176,6 +180,15 @@ def _pieces(rows: Iterable[Row], marked: Iterable[MarkRow], known: dict[bytes, R
         yield from pieces
     for mark in marked:
         yield f"\n{marks.line_of(mark)}".encode()
+
+
+def _read(file: IO[bytes], known: Mapping[bytes, Row]) -> Iterator[tuple[bytes, Row | None]]:
+    """The lines of a spool; of one whose row is known only the beginning, since most are long."""
+    while line := file.readline(_HEAD):
+        row, rest = known.get(_head(line)), line
+        while not rest.endswith(b"\n") and (rest := file.readline(PIECE if row else -1)):
+            line = line if row else line + rest
+        yield line.rstrip(b"\n"), row
 
 
 def _head(line: bytes) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import batched
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from abs_replay.store.unfinished import taking_left_open
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+LARGE = 256 << 10  # bytes of bodies
 AT_ONCE = 32  # rows; DuckDB lets no other thread run while it takes them over (0.03 ms each)
 ROW_GROUP = 122_880  # rows; DuckDB compresses an unfinished group again whenever it grows
 _RECORDING, _ID = list(EXCHANGE_COLUMNS).index("recording"), list(EXCHANGE_COLUMNS).index("id")
@@ -54,10 +55,33 @@ def _see_that_it_is_there(path: Path, file: tuple[int, int] | None) -> None:
 
 
 def insert(connection: DuckDBPyConnection, table: str, rows: Iterable[Row]) -> None:
-    """Append rows to a table."""
+    """Append rows to a table; those with large bodies as parameters, which DuckDB takes over ten times as
+    fast: no other thread runs meanwhile."""
+    large: list[Row] = []
     with connection.appender(table) as appender:
         for some in batched(rows, AT_ONCE):
-            appender.append_rows(some)
+            large += [row for row in some if _weight(row) > LARGE]
+            for few in _few([row for row in some if _weight(row) <= LARGE]):
+                appender.append_rows(few)
+    for row in large:
+        connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", list(row))
+
+
+def _weight(row: Row) -> int:
+    return sum(len(value) for value in row if isinstance(value, bytes))
+
+
+def _few(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """The rows in groups whose bodies come to little more than `LARGE`."""
+    few, weight = list[Row](), 0
+    for row in rows:
+        few.append(row)
+        weight += _weight(row)
+        if weight > LARGE:
+            yield few
+            few, weight = [], 0
+    if few:
+        yield few
 
 
 def insert_kept(connection: DuckDBPyConnection, rows: Sequence[Row], marked: Sequence[MarkRow] = ()) -> None:
