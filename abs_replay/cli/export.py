@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from abs_replay.cli.saying import say
+from abs_replay.cli.where import fitting
+from abs_replay.cli.where import option as where_option
 from abs_replay.cli.writing import STDOUT, write
 from abs_replay.errors import StoreError, UsageError
 from abs_replay.exporters import EXPORTERS
@@ -61,6 +63,7 @@ class Command(click.Command):
     metavar="REPORT",
     help="Only the exchanges that a replay played, by what abs replay --report REPORT wrote.",
 )
+@where_option
 @click.option("--force", is_flag=True, help="Write over a file that exists.")
 def command(
     ref: str,
@@ -69,6 +72,7 @@ def command(
     output: Path | None,
     split_by: str | None,
     only_used: Path | None,
+    where: str | None,
     force: bool,
 ) -> None:
     """Write a RECORDING (a name, an id, last, last~1; last if none is given), or one TRACE of it.
@@ -78,6 +82,7 @@ def command(
     abs export refund --output tests/refund.cassette.json
     abs export refund --format traces              its conversations, for abs grade --traces
     abs export --only-used report.json             without what no test asks for
+    abs export --format traces --where "errors > 0"    those of the recording's conversations
     abs export t-3f2a --format otel --output -     one conversation as OpenTelemetry spans
 
     Secrets were taken out when it was recorded.
@@ -86,11 +91,11 @@ def command(
 
     stored = Store(default_path(store, os.environ))
     recording, trace = _chosen(stored, ref)
-    _check(format_, output, split_by, only_used)
+    _check(format_, output, split_by, only_used, where)
     content = (
         _exchanges(stored, recording, trace, format_, only_used)
         if EXPORTERS[format_].of_exchanges
-        else _traces(stored, recording, trace)
+        else _traces(stored, recording, trace, where)
     )
     name = _file_name(trace.id if trace else recording.name)
     path = output or Path(f"{name}{EXPORTERS[format_].ending}")
@@ -100,8 +105,12 @@ def command(
         say(f"warning: recording {recording.name} holds no exchange that ended")
 
 
-def _check(format_: str, output: Path | None, split_by: str | None, only_used: Path | None) -> None:
+def _check(
+    format_: str, output: Path | None, split_by: str | None, only_used: Path | None, where: str | None
+) -> None:
     """Refuse what does not go together, before anything is read."""
+    if where is not None and EXPORTERS[format_].of_exchanges:
+        raise UsageError(f"--where chooses traces, and --format {format_} writes exchanges: --format traces")
     if only_used and not EXPORTERS[format_].of_exchanges:
         raise UsageError(f"--only-used chooses exchanges, and --format {format_} writes traces")
     if split_by and (format_ != "cassette" or output == STDOUT):
@@ -201,7 +210,7 @@ def _used(exchanges: "Sequence[Exchange]", report: Path, recording: "Recording")
     return found
 
 
-def _traces(store: "Store", recording: "Recording", trace: "Trace | None") -> "Content":
+def _traces(store: "Store", recording: "Recording", trace: "Trace | None", where: str | None) -> "Content":
     from abs_replay.exporters import Content
     from abs_replay.exporters.providers import providers
 
@@ -210,6 +219,7 @@ def _traces(store: "Store", recording: "Recording", trace: "Trace | None") -> "C
         raise UsageError(
             f"recording {recording.name} holds no conversation: `abs show {recording.id}` says why"
         )
+    traces = tuple(fitting(traces, where, store))
     return Content(
         recording, traces=traces, providers=providers(recording, store.exchange_summaries(recording.id))
     )

@@ -13,7 +13,8 @@ from abs_replay.cli import cli
 from abs_replay.errors import StoreError, UsageError
 from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role, Upstream
 from abs_replay.importers import trace_file
-from abs_replay.store import Store
+from abs_replay.store import IMPORTED, Store
+from abs_replay.trace import Step, Trace
 
 LLM = Channel(Role.LLM, "openai")
 ABS = "from abs_replay.cli import main; main()"
@@ -183,3 +184,17 @@ def test_the_help_says_what_is_lost() -> None:
 
 def test_an_unknown_recording_is_a_user_error(store: Path) -> None:
     assert isinstance(export("nobody", "--store", store).exception, StoreError | UsageError)
+
+
+def test_where_chooses_traces_of_the_recording_and_no_exchanges(store: Path) -> None:
+    said = Step(1, "user", "says", content="Hi")
+    traces = tuple(Trace(f"t-{n}", (said,) * n, recording="r1") for n in (1, 2))
+    Store(store).save_traces("r1", traces, "d", IMPORTED)
+    call = ("--store", store, "--output", "-", "--where", "steps > 1")
+
+    chosen = export(*call, "--format", "traces")
+    none = export(*call[:-1], "steps > 9", "--format", "traces")
+
+    assert [json.loads(line)["trace"] for line in chosen.stdout.splitlines()] == ["t-2"]
+    assert "--where: it holds of none of the 2 traces" in str(none.exception)
+    assert "--where chooses traces, and --format cassette writes exchanges" in str(export(*call).exception)
