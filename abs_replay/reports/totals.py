@@ -113,8 +113,8 @@ def trials_line(runs: Sequence[Run]) -> str | None:
 
 
 def _beginning(run: Run) -> tuple[object, ...]:
-    """What is the same in all trials of one scenario, and found faster than `comparison.trials_of` finds them:
-    in many runs of what was recorded, all differ by it."""
+    """What is the same in all trials of one scenario, found faster than `comparison.trials_of` finds them: in
+    many runs of what was recorded, all differ by it."""
     played = run.agent is not None or run.row is not None
     return run.session, run.agent, run.row, None if played else run.said[:1] or run.trace
 
