@@ -126,3 +126,37 @@ def test_an_answer_that_is_all_a_turn_requires_answers_a_call_that_was_matched(
     behaviors: list[Fields], steps: list[Fields], expected: list[int | str]
 ) -> None:
     assert taken(behaviors, *steps) == expected
+
+
+C1, R1, R2 = call("A", call_id="c1"), answer("A", call_id="c1"), answer("A", call_id="c2")
+
+
+@pytest.mark.parametrize(
+    ("behaviors", "steps", "expected"),
+    [
+        # Words have no call's id, and open none,
+        ([A, TALK, answer("A")], [C1, said("x"), R2], [1, 2, "unmatched"]),
+        ([A, TALK, answer("A", optional=True)], [C1, said("x"), R2], [1, 2, "skipped"]),
+        ([A, TALK, USER, answer("A")], [C1, said("x"), USER, R2], [1, 2, 3, "unmatched"]),
+        # nor does an answer.
+        ([A, answer("A"), answer("A")], [C1, R1, R1], [1, 2, "unmatched"]),
+        ([A, answer("A"), USER, answer("A")], [C1, R1, USER, R1], [1, 2, 3, "unmatched"]),
+        # A call without an id stays open.
+        ([A, answer("A"), USER, answer("A")], [A, answer("A"), USER, R2], [1, 2, 3, 4]),
+        (
+            [A, B, answer("A"), answer("B")],
+            [C1, call("B", call_id="c2"), R1, answer("B", call_id="c2")],
+            [1, 2, 3, 4],
+        ),
+    ],
+)
+def test_an_answer_is_to_a_call_that_is_still_open(
+    behaviors: list[Fields], steps: list[Fields], expected: list[int | str]
+) -> None:
+    assert taken(behaviors, *steps) == expected
+
+
+def test_an_answer_to_a_call_that_is_dropped_answers_none() -> None:
+    wanted = [words("x", optional=True, id="w"), call("A", optional=True, requires="w"), answer("A")]
+    assert taken(wanted, said("x"), C1, R1) == [1, 2, 3]
+    assert taken(wanted, said("y"), C1, R1) == ["skipped", "skipped", "unmatched"]
