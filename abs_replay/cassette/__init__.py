@@ -35,6 +35,7 @@ from abs_replay.cassette.histories import Pointing
 from abs_replay.cassette.layout import lay_out, one_line
 from abs_replay.cassette.quick import quick
 from abs_replay.cassette.scanning import scan
+from abs_replay.cassette.usual import usual
 from abs_replay.errors import CassetteError
 from abs_replay.exchange import Exchange, Mark, Recording, Upstream
 from abs_replay.json_styles import parse_at
@@ -123,10 +124,10 @@ def _read(text: str) -> Cassette:
     def taken(document: Document, number: int, place: int) -> int:
         if number == 0:
             _check_format(document)
-        usual = quick(text, place, earlier)
-        if usual is not None:
-            exchanges.append(usual[:2])
-            return usual[2]
+        found = usual(text, place, earlier) or quick(text, place, earlier)
+        if found is not None:
+            exchanges.append(found[:2])
+            return found[2]
         item, place = parse_at(text, place)
         exchanges.append(read_exchange(item, f"exchanges[{number}]", earlier))
         return place

@@ -20,7 +20,7 @@ from typing import Any
 
 from abs_replay.cassette.layout import Line
 from abs_replay.exchange import Body, Chunk
-from abs_replay.json_styles import STYLES, reviewable, styled, write, write_each
+from abs_replay.json_styles import STYLES, reviewable, styled, write, write_each, write_fast
 
 _WHITE = " \t\r\n"
 _FIELDS = ("event", "data", "id", "retry")
@@ -172,11 +172,18 @@ def _event_chunks(body: Body, shown: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _read_json(document: dict[str, Any]) -> list[bytes]:
-    text = write(document["json"], _style(document))
+    data = _written(document["json"], _style(document))
     before, after = document.get("before", ""), document.get("after", "")
     if not isinstance(before, str) or not isinstance(after, str):
         raise BadBody("before, after: expected text")
-    return [(before + text + after if before or after else text).encode()]
+    return [before.encode() + data + after.encode() if before or after else data]
+
+
+def _written(value: Any, style: str) -> bytes:
+    try:
+        return write_fast(value, style)
+    except (ValueError, RecursionError):
+        return write(value, style).encode()
 
 
 def _style(document: dict[str, Any]) -> str:

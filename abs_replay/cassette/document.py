@@ -7,6 +7,7 @@ import json
 import math
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -92,12 +93,27 @@ def time(document: Document, key: str, where: str, default: Any = _MISSING) -> A
     value = document.get(key, default)
     if not isinstance(value, str):
         return number(document, key, where, default)
-    whole, _, digits = value.removesuffix("Z").partition(".")
     try:
-        seconds = int(datetime.fromisoformat(f"{whole}+00:00").timestamp())
-        return float(f"{seconds}.{int(digits or '0'):0{len(digits)}}")
+        return seconds_of(value)
     except ValueError:
         raise Wrong(where, 'expected a time like "2026-11-30T14:26:01.25Z"', key) from None
+
+
+_SECONDS = {f"{second:02}": second for second in range(60)}
+
+
+def seconds_of(text: str) -> float:
+    """Give the Unix seconds of a `time_text`; raises `ValueError`."""
+    whole, _, digits = text.removesuffix("Z").partition(".")
+    second = _SECONDS.get(whole[17:])
+    seconds = _unix(whole) if second is None or whole[16] != ":" else _unix(whole[:16]) + second
+    return float(f"{seconds}.{digits if digits.isdecimal() else int(digits)}") if digits else float(seconds)
+
+
+# A recording is made within a few minutes.
+@lru_cache(maxsize=1024)
+def _unix(date: str) -> int:
+    return int(datetime.fromisoformat(f"{date}+00:00").timestamp())
 
 
 # What git leaves where two branches changed the same lines.

@@ -80,9 +80,16 @@ def read_headers(document: Document, key: str, where: str) -> Headers:
     """Give the headers under a key; raises `Wrong`."""
     lines = take(document, key, list, where, [])
     try:
-        return tuple(map(_header_line, lines))
+        return read_lines(tuple(lines))
     except (TypeError, ValueError):  # pairs, which no cache can keep, or wrong ones
         return tuple(_header(line, f"{where}.{key}[{number}]") for number, line in enumerate(lines))
+
+
+# A program sends the same headers again and again, but for a few.
+@lru_cache(maxsize=256)
+def read_lines(lines: tuple[str, ...]) -> Headers:
+    """Give the headers that these lines show; raises `ValueError`, or `TypeError` where one is no text."""
+    return tuple(map(_header_line, lines))
 
 
 def _header(line: Any, where: str) -> tuple[str, str]:

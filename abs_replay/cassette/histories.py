@@ -19,7 +19,7 @@ from typing import Any
 from abs_replay.cassette.bodies import BadBody
 from abs_replay.cassette.headers import Alike
 from abs_replay.exchange import Channel
-from abs_replay.json_styles import parse, write, write_each
+from abs_replay.json_styles import read, write, write_each
 
 # Where the APIs keep what was said: Chat Completions and Anthropic, Responses, Gemini.
 LISTS = ("messages", "input", "contents")
@@ -140,7 +140,7 @@ def resolved(document: Document, earlier: bytes) -> Document:
 
 def _read(data: bytes) -> Any:
     try:
-        return parse(data.decode())
+        return read(data)
     except ValueError:
         return None
 

@@ -11,6 +11,7 @@ from typing import Any
 from abs_replay.cassette.document import Document
 from abs_replay.json_styles import parse_at
 
+_BETWEEN = ",\n    {"
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 
@@ -53,7 +54,11 @@ def _items(text: str, place: int, take: Callable[[int, int], int]) -> int:
     place = _skip(text, place)
     number = 0
     while text[place : place + 1] != "]" or number:
-        place, number = _skip(text, take(number, place)), number + 1
+        place, number = take(number, place), number + 1
+        if text.startswith(_BETWEEN, place):  # as the layout has it
+            place += len(_BETWEEN) - 1
+            continue
+        place = _skip(text, place)
         if text[place : place + 1] == "]":
             break
         place = _skip(text, _expect(text, place, ","))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from abs_replay.cassette import loads
 from abs_replay.cassette.scanning import scan
 from abs_replay.errors import CassetteError
-from abs_replay.json_styles import parse, parse_at
+from abs_replay.json_styles import parse_at, read, write
 
 HEAD = {"abs_cassette": 1, "name": "n"}
 ONE = {"id": "x", "channel": "llm", "request": {"method": "GET", "target": "/"}}
@@ -68,7 +68,7 @@ def test_a_newer_format_is_named_before_what_it_says() -> None:
         ('{"abs_cassette": 1,}', "column 20: no JSON: Expecting property name enclosed in double quotes"),
         ('{"abs_cassette": 1, "name": 1, "name": 2}', 'no JSON: "name" stands twice in one object'),
         ('{"abs_cassette": 1, "name": ' + "[" * 100_000, "JSON nested too deeply"),
-        ('{"abs_cassette": 1, "name": 1e99999999999999999999}', "a number is too large"),
+        ('{"abs_cassette": 1, "name": 1e99999999999999999999}', "name: expected text"),
     ],
 )
 def test_what_is_no_json_is_said_with_its_place(text: str, said: str) -> None:
@@ -102,7 +102,7 @@ TEXTS = st.builds(
 @example('{"abs_cassette":1,"exchanges":[]}', 99, "")
 def test_any_text_is_read_or_refused_as_if_at_once(text: str, place: int, put: str) -> None:
     text = text[:place] + put + text[place:]
-    assert outcome(lambda: whole(*taken(text))) == outcome(lambda: parse(text, strict=True))
+    assert outcome(lambda: write(whole(*taken(text)))) == outcome(lambda: write(read(text.encode())))
 
 
 def whole(document: Any, items: list[Any]) -> Any:

@@ -1,0 +1,30 @@
+"""Exchanges made in a third of the time, for files of ten thousands of them.
+
+A frozen dataclass pays a call for each of its fields. Its twin that is not frozen has the same slots and
+does not; what was made as that becomes the real thing by a change of its class.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields, make_dataclass
+from typing import Any, cast
+
+from abs_replay.exchange import Body, Chunk, Exchange, Request, Response
+
+
+def _maker[**P, Made](kind: Callable[P, Made]) -> Callable[P, Made]:
+    named = [(field.name, Any, field) for field in fields(cast(Any, kind))]
+    twin: Any = make_dataclass(f"Open{kind.__name__}", named, slots=True)
+
+    def make(*values: Any) -> Made:
+        made = twin(*values)
+        made.__class__ = kind
+        return cast(Made, made)
+
+    return cast(Callable[P, Made], make)
+
+
+exchange = _maker(Exchange)
+request = _maker(Request)
+response = _maker(Response)
+made_body = _maker(Body)
+chunk = _maker(Chunk)
