@@ -68,8 +68,10 @@ def _read(text: str, place: int, earlier: Earlier) -> tuple[Exchange, bool, int]
         earlier.clear()
     asked_style, asked_at, *status_line = answered.groups()
     answered_style, answered_at, ended_ms, redacted = ended.groups()
-    asked_for = _body(text[asked.end() : asked_end], asked_style, asked_at)
-    got = _body(text[answered.end() : answered_end], answered_style, answered_at)
+    sent, answer = text[asked.end() : asked_end].encode(), text[answered.end() : answered_end].encode()
+    if not _once(b"[%b,%b]" % (sent, answer)):
+        raise _Unusual
+    asked_for, got = _body(sent, asked_style, asked_at), _body(answer, answered_style, answered_at)
     found = exchange(
         id_,
         named_channel(channel),
@@ -122,8 +124,8 @@ def _headers(shown: str) -> Headers:
     return read_headers({"headers": read_fast(shown.encode())}, "headers", "")
 
 
-def _body(shown: str, style: str | None, at: str | None) -> Body:
-    data = _bytes(shown.encode(), style or "compact")
+def _body(shown: bytes, style: str | None, at: str | None) -> Body:
+    data = _bytes(shown, style or "compact")
     return made_body(data, () if at is None else (chunk(len(data), float(at)),))
 
 
@@ -132,7 +134,7 @@ def _bytes(text: bytes, style: str) -> bytes:
     blanks, ascii_only = FAST_STYLES[style]
     if b"\\" in text and (b"\\u" in text or b"\\/" in text):
         raise _Unusual
-    if (ascii_only and (not text.isascii() or b"\x7f" in text)) or not _once(text):
+    if ascii_only and (not text.isascii() or b"\x7f" in text):
         raise _Unusual
     return laid_out(text, indent=blanks)
 
