@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,23 +70,15 @@ def command(
     from abs_replay.reports.json_report import write
     from abs_replay.store import Store, default_path
 
-    if recording is not None and kind == "gradings":
-        raise UsageError("abs ls gradings: a grading is of no one recording; leave --recording out")
-    if kind not in ("recordings", "traces") and (tags or named is not None):
-        raise UsageError(f"abs ls {kind}: these have no names and tags; leave --tag and --name out")
-    if kind != "traces" and where is not None:
-        raise UsageError(f"abs ls {kind}: --where is about traces; leave it out, or ask abs sql")
+    _check(kind, recording, bool(tags) or named is not None, where)
     opened = Store(default_path(store, os.environ))
-    documents, headings, rows = LISTS[kind](opened, recording)
+    with opened.at_once():
+        documents, headings, rows = LISTS[kind](opened, recording)
     narrowed = bool(tags) or named is not None or where is not None
     if narrowed:
         holds = holding(opened, where)
-        fitting = [
-            index
-            for index, each in enumerate(documents)
-            if narrowing.fits(each, tags, named) and (holds is None or holds(each))
-        ]
-        documents, rows = [documents[index] for index in fitting], [rows[index] for index in fitting]
+        fits = [narrowing.fits(each, tags, named) and (not holds or holds(each)) for each in documents]
+        documents, rows = list(compress(documents, fits)), list(compress(rows, fits))
     if format_ == "json":
         click.echo(write(documents), nl=False)
     elif rows:
@@ -93,6 +86,16 @@ def command(
     else:
         such = " of which all that holds" if narrowed else ""
         say(f"no {kind}{such} in {opened.path}")
+
+
+def _check(kind: str, recording: str | None, narrowed: bool, where: str | None) -> None:
+    """Refuse an option that says nothing of this kind."""
+    if recording is not None and kind == "gradings":
+        raise UsageError("abs ls gradings: a grading is of no one recording; leave --recording out")
+    if narrowed and kind not in ("recordings", "traces"):
+        raise UsageError(f"abs ls {kind}: these have no names and tags; leave --tag and --name out")
+    if where is not None and kind != "traces":
+        raise UsageError(f"abs ls {kind}: --where is about traces; leave it out, or ask abs sql")
 
 
 def recording_json(recording: "Recording") -> dict[str, Json]:
@@ -173,32 +176,33 @@ def _traces(store: "Store", ref: str | None) -> List:
     documents: list[Json] = []
     rows: Rows = []
     for trace in store.traces(only):
-        words, usage, branch = _first_words(trace), trace.usage, trace.branch_of
         note = notes.get((trace.recording, trace.id), Note()).text
-        documents.append(
-            {
-                "id": trace.id,
-                "name": trace.name,
-                "recording": trace.recording,
-                "session": trace.session,
-                "started_at": trace.started_at,
-                "steps": len(trace.steps),
-                "models": trace.models,
-                "usage": asdict(usage) if usage else None,
-                "retries": sum(step.retries for step in trace.steps),
-                "segments": [step.seq for step in trace.steps if step.segment],
-                "branch_of": asdict(branch) if branch else None,
-                "first_words": words,
-                "tags": trace.tags,
-                "note": note,
-            }
-        )
+        words = _first_words(trace)
+        documents.append({**_trace_json(trace, words), "note": note})
         where = (trace.recording or "–", trace.session or "–")
         shown = cut(words or "", MOST_WORDS)
         counted = (moment(trace.started_at), str(len(trace.steps)))
         rows.append((trace.id, trace.name or "", *where, *counted, cut(note or "", MOST_NOTE), shown))
     headings = ("ID", "NAME", "RECORDING", "SESSION", "STARTED", "STEPS>", "NOTE", "FIRST WORDS")
     return documents, *_without_empty(("NAME", "NOTE"), headings, rows)
+
+
+def _trace_json(trace: "Trace", first_words: str | None) -> dict[str, Json]:
+    return {
+        "id": trace.id,
+        "name": trace.name,
+        "recording": trace.recording,
+        "session": trace.session,
+        "started_at": trace.started_at,
+        "steps": len(trace.steps),
+        "models": trace.models,
+        "usage": asdict(trace.usage) if trace.usage else None,
+        "retries": sum(step.retries for step in trace.steps),
+        "segments": [step.seq for step in trace.steps if step.segment],
+        "branch_of": asdict(trace.branch_of) if trace.branch_of else None,
+        "first_words": first_words,
+        "tags": trace.tags,
+    }
 
 
 def _without_empty(

@@ -13,6 +13,7 @@ from abs_replay.errors import UsageError
 
 if TYPE_CHECKING:
     from abs_replay.exact_json import Json
+    from abs_replay.exchange import Recording
     from abs_replay.reports import Screen
     from abs_replay.store import Found, Note, Store
 
@@ -101,41 +102,46 @@ def _only(store: "Store", id_: str, kind: str, recording: "Found") -> "Found":
 
 
 def _recording(store: "Store", found: "Found", screen: "Screen | None") -> str:
-    from abs_replay.cli.columns import length, moment
     from abs_replay.cli.derived import derived
     from abs_replay.cli.explained import left_out
     from abs_replay.reports.cells import escaped
     from abs_replay.reports.totals import plural
 
-    recording = store.recording(found.id)
-    lasted = (
-        "not ended"
-        if recording.ended_at is None
-        else length((recording.ended_at - recording.started_at) * 1000)
-    )
+    with store.at_once():
+        text = _head(store.recording(found.id), _note(store, found).text)
+    derived(store, found.id)
+    with store.at_once():
+        for kind, one in (("exchanges", "exchange"), ("traces", "trace")):
+            rows, table = _listed(store, kind, found.id, screen)
+            text += f"\n{plural(rows, one)}\n{table}"
+        count = len(left_out(store, found.id))
+    if not count:
+        return text
+    are = "is" if count == 1 else "are"
+    told = f"{plural(count, 'exchange')} {are} in no trace: `abs show {found.id[:12]} --why` says why"
+    return f"{text}\n{escaped(told)}\n"
+
+
+def _head(recording: "Recording", note: str | None) -> str:
+    """A recording's own facts, a line each."""
+    from abs_replay.cli.columns import length, moment
+    from abs_replay.reports.cells import escaped
+
+    ended = recording.ended_at
+    lasted = "not ended" if ended is None else length((ended - recording.started_at) * 1000)
     facts = {
         "started": f"{moment(recording.started_at)} ({lasted})",
         "session": recording.session,
         "tags": " ".join(f"{key}={value}" for key, value in recording.tags.items()),
-        "note": _note(store, found).text,
+        "note": note,
     }
     lines = [
-        escaped(f"recording {recording.name} ({recording.id})"),
-        *(escaped(f"  {name}: {value}") for name, value in facts.items() if value),
-        *(escaped(f"  {upstream.channel} at {upstream.url}") for upstream in recording.upstreams),
-        *(escaped(f"  mark at {moment(mark.at)}: {mark.name or 'no name'}") for mark in recording.marks),
+        f"recording {recording.name} ({recording.id})",
+        *(f"  {name}: {value}" for name, value in facts.items() if value),
+        *(f"  {upstream.channel} at {upstream.url}" for upstream in recording.upstreams),
+        *(f"  mark at {moment(mark.at)}: {mark.name or 'no name'}" for mark in recording.marks),
     ]
-    text = "".join(f"{line}\n" for line in lines)
-    derived(store, recording.id)
-    for kind, one in (("exchanges", "exchange"), ("traces", "trace")):
-        rows, table = _listed(store, kind, recording.id, screen)
-        text += f"\n{plural(rows, one)}\n{table}"
-    count = len(left_out(store, recording.id))
-    if not count:
-        return text
-    are = "is" if count == 1 else "are"
-    told = f"{plural(count, 'exchange')} {are} in no trace: `abs show {recording.id[:12]} --why` says why"
-    return f"{text}\n{escaped(told)}\n"
+    return "".join(f"{escaped(line)}\n" for line in lines)
 
 
 def _note(store: "Store", found: "Found") -> "Note":
@@ -158,12 +164,13 @@ def _recording_json(store: "Store", found: "Found", _: "Screen | None") -> str:
     from abs_replay.cli.ls import LISTS
 
     derived(store, found.id)
-    lists: dict[str, Json] = {kind: LISTS[kind](store, found.id)[0] for kind in ("exchanges", "traces")}
-    left: list[Json] = [
-        {"exchange": fate.exchange, "protocol": fate.protocol, "why": fate.why}
-        for fate in left_out(store, found.id)
-    ]
-    facts = {**recording_json(store.recording(found.id)), "note": _note(store, found).text}
+    with store.at_once():
+        lists: dict[str, Json] = {kind: LISTS[kind](store, found.id)[0] for kind in ("exchanges", "traces")}
+        left: list[Json] = [
+            {"exchange": fate.exchange, "protocol": fate.protocol, "why": fate.why}
+            for fate in left_out(store, found.id)
+        ]
+        facts = {**recording_json(store.recording(found.id)), "note": _note(store, found).text}
     return _json({**facts, **lists, "in_no_trace": left})
 
 
@@ -185,10 +192,12 @@ def _exchange(store: "Store", found: "Found", _: "Screen | None") -> str:
     from abs_replay.cli.wire import wire
     from abs_replay.reports.cells import escaped
 
-    note = _note(store, found)
+    with store.at_once():
+        note = _note(store, found)
+        (exchange,) = store.exchanges(found.recording, [found.id])
     facts = {"tags": " ".join(f"{key}={value}" for key, value in note.tags.items()), "note": note.text}
     added = "".join(escaped(f"* {name}: {text}") + "\n" for name, text in facts.items() if text)
-    return added + wire(store.exchanges(found.recording, [found.id])[0])
+    return added + wire(exchange)
 
 
 def _exchange_json(store: "Store", found: "Found", _: "Screen | None") -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING
 
 from abs_replay.exchange import Recording
@@ -31,9 +32,30 @@ class Held:
         self._begun: dict[str, Recording] = {}
         self._to_begin: set[str] = set()  # of these, those that no file had yet
         self.begun_again: dict[str, int] = {}
+        self._open: dict[int, DuckDBPyConnection] = {}  # by thread
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Read all that is read inside through one opening, of which each takes DuckDB 0.05 s.
+
+        Let nothing else happen inside: until it is over nobody can write to the store, nor ask it in SQL.
+        """
+        thread = get_ident()
+        if thread in self._open:
+            yield
+            return
+        with self._reading() as connection:
+            self._open[thread] = connection
+            try:
+                yield
+            finally:
+                del self._open[thread]
 
     @contextmanager
     def _reading(self, settings: opening.Settings = opening.TO_READ) -> Iterator[DuckDBPyConnection]:
+        if settings is opening.TO_READ and get_ident() in self._open:
+            yield self._open[get_ident()]
+            return
         with opening.reading(self.path, self._patience, self._say, settings) as connection:
             reading.show_spooled(connection, self._beside())
             yield connection
