@@ -50,14 +50,15 @@ def traces_of(
     by: ConversationKey = NO_KEY,
 ) -> tuple[Trace, ...]:
     """The traces of one recording, or of all, the oldest first; raises `StoreError`."""
-    if recording_ref is None:
-        recordings = [summary.recording for summary in store.recordings()]
-    else:
-        recordings = [store.recording(recording_ref)]
-    only = None if recording_ref is None else recordings[0].id
-    known = {derivation.recording: derivation for derivation in store.derivations(only)}
-    current = {id_ for id_, derivation in known.items() if is_current(derivation, by)}
-    traces = [trace for trace in store.traces(only) if trace.recording in current] if current else []
+    with store.at_once():
+        if recording_ref is None:
+            recordings = [summary.recording for summary in store.recordings()]
+        else:
+            recordings = [store.recording(recording_ref)]
+        only = None if recording_ref is None else recordings[0].id
+        known = {derivation.recording: derivation for derivation in store.derivations(only)}
+        current = {id_ for id_, derivation in known.items() if is_current(derivation, by)}
+        traces = [trace for trace in store.traces(only) if trace.recording in current] if current else []
     for recording in recordings:
         if recording.id in known and recording.id not in current:
             traces += _derive(store, recording, known[recording.id], notice, by)
