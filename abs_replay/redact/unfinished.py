@@ -14,7 +14,7 @@ from abs_replay.redact.json_paths import values
 from abs_replay.redact.named import begun
 from abs_replay.redact.placeholders import Placeholders
 from abs_replay.redact.rules import Rules
-from abs_replay.redact.shapes import BY_FIND, LOOK_BACK, SHAPES, Shape, marked
+from abs_replay.redact.shapes import BY_FIND, LONGEST_MARK, LOOK_BACK, SHAPES, Shape, marked
 from abs_replay.redact.slices import places
 
 if TYPE_CHECKING:
@@ -46,16 +46,27 @@ def _marked(tail: bytes) -> Iterator[int]:
                 yield from (at for shape, at in marked(tail, end, shapes) if _goes_on(shape, tail, at))
 
 
-def _half_marked(tail: bytes) -> Iterator[int]:
-    """Where a mark has begun, which says nothing yet; a placeholder will begin there if it becomes one."""
+def _beginnings() -> dict[bytes, tuple[re.Pattern[bytes] | None, ...]]:
+    """Every beginning of a mark, with what may have to stand before it."""
+    found: dict[bytes, dict[re.Pattern[bytes] | None, None]] = {}
     for shape in SHAPES:
         for mark in shape.marks:
             for size in range(1, len(mark)):
-                start = len(tail) - size
-                if tail.endswith(mark[:size]) and (
-                    shape.before is None or shape.before.search(tail[max(0, start - LOOK_BACK) : start])
-                ):
-                    yield start
+                found.setdefault(mark[:size], {})[shape.before] = None
+    return {begun: tuple(befores) for begun, befores in found.items()}
+
+
+_BEGUN = _beginnings()
+
+
+def _half_marked(tail: bytes) -> Iterator[int]:
+    """Where a mark has begun, which says nothing yet; a placeholder will begin there if it becomes one."""
+    for size in range(1, min(LONGEST_MARK, len(tail) + 1)):
+        start = len(tail) - size
+        if befores := _BEGUN.get(tail[start:]):
+            before = tail[max(0, start - LOOK_BACK) : start]
+            if any(each is None or each.search(before) for each in befores):
+                yield start
 
 
 def _goes_on(shape: Shape, tail: bytes, start: int) -> bool:
