@@ -1,23 +1,28 @@
 """A recorder under a steady load: 40 % of what bare mitmdump sustains, and slow streams beside it.
 
 Nothing may be lost. How long until an exchange is on disk, how late the loop is, how the memory grows is told
-beside what mitmdump alone comes to under the same load. `python -m benchmarks.under_load [SECONDS]`
+beside what mitmdump alone comes to under the same load, and how late a loop is that has nothing to do: a
+machine makes pauses of its own. `python -m benchmarks.under_load [SECONDS]`
 """
 
 import asyncio
 import json
+import signal
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from abs_replay.store import Store
 from benchmarks.load import drive, request
 from benchmarks.processes import BIN, cpu_seconds, free_port, resident_mib, serving
 from benchmarks.upstream import question
+from benchmarks.watched import LONG_MS
 
 SHARE, STREAMS, CONNECTIONS = 0.4, 200, 16
 REQUESTS = [request("/v1/chat/completions", question(seed)) for seed in range(200)]
@@ -35,16 +40,25 @@ class Steady:
     cpu_ms: float
 
 
+class Late(NamedTuple):
+    """How late a loop was, and the processor time that its thread and the others took meanwhile, in ms."""
+
+    ms: float
+    own: float
+    others: float
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a recorder made of it; `late` and `on_disk` in ms, sorted."""
+    """What a recorder made of it; `late` and `on_disk` in ms, sorted; `hooks` as `watched` counts them."""
 
     rate: float
     steady: Steady
     lost: int
     missing: int
-    late: tuple[float, ...]
+    late: tuple[Late, ...]
     on_disk: tuple[float, ...]
+    hooks: dict[str, list[float]]
 
 
 @contextmanager
@@ -75,9 +89,8 @@ def recorded(target: int, folder: Path, rate: float, seconds: float, streams: in
     with serving(_watched(notes, ["abs", "record", *where, "--quiet"]), port) as process:
         steady = asyncio.run(_steady(process, port, rate, seconds, streams))
     kept = Store(store).recordings()[0].exchanges
-    late, on_disk = _notes(notes)
     missing = steady.answered + streams - kept
-    return Found(rate, steady, max(0, missing), missing, late, on_disk)
+    return Found(rate, steady, max(0, missing), missing, *_notes(notes))
 
 
 def passed(target: int, folder: Path, rate: float, seconds: float, streams: int = STREAMS) -> Found:
@@ -92,11 +105,32 @@ def _watched(notes: Path, command: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", "benchmarks.watched", str(notes), *command]
 
 
-def _notes(path: Path) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """How late the loop was once the streams were open, and how late exchanges were on disk."""
+def _notes(path: Path) -> tuple[tuple[Late, ...], tuple[float, ...], dict[str, list[float]]]:
+    """How late the loop was once the streams were open, how late exchanges were on disk, and our hooks."""
     noted = json.loads(path.read_bytes())
     late, first = noted["late"], noted["late"][0][0] + SETTLE_S
-    return tuple(sorted(ms for at, ms in late if at > first)), tuple(sorted(noted["kept"]))
+    lags = tuple(sorted(Late(*each) for at, *each in late if at > first))
+    return lags, tuple(sorted(noted["kept"])), noted["hooks"]
+
+
+@contextmanager
+def idle(folder: Path) -> Iterator[Callable[[], tuple[Late, ...]]]:
+    """A loop with nothing to do, in a process of its own; what is given tells how late it was, at the end."""
+    notes = folder / "idle.json"
+    with subprocess.Popen(_watched(notes, ["idle"])) as process:
+        yield lambda: _notes(notes)[0]
+        process.send_signal(signal.SIGINT)
+
+
+def blame(late: Sequence[Late]) -> str:
+    """What kept a loop waiting for long: its own work, other threads of its process, or the machine."""
+    over = [each for each in late if each.ms > LONG_MS]
+    own = sum(each.own > LONG_MS for each in over)
+    others = sum(each.own <= LONG_MS < each.others for each in over)
+    return (
+        f"more than {LONG_MS:.0f} ms late {len(over)} times of {len(late)}: {own} while it worked itself, "
+        f"{others} while other threads did, {len(over) - own - others} while its process did not run"
+    )
 
 
 async def _steady(process: int, port: int, rate: float, seconds: float, streams: int) -> Steady:
@@ -155,8 +189,10 @@ def quantile(values: Sequence[float], share: float) -> float:
 def run(seconds: float = 30) -> None:
     with tempfile.TemporaryDirectory() as name, upstream() as target:
         rate = SHARE * sustained(target, 4)
-        plain = passed(target, Path(name), rate, seconds)
-        ours = recorded(target, Path(name), rate, seconds)
+        with idle(Path(name)) as idled:
+            plain = passed(target, Path(name), rate, seconds)
+            ours = recorded(target, Path(name), rate, seconds)
+        machine = idled()
     print(
         f"{rate:.0f} requests/s (40 % of what mitmdump sustains) and {STREAMS} slow streams, {seconds:.0f} s"
     )
@@ -172,13 +208,18 @@ def run(seconds: float = 30) -> None:
         f"{at} median {quantile(on_disk, 0.5):.0f}, p99 {quantile(on_disk, 0.99):.0f}, "
         f"at most {quantile(on_disk, 1):.0f} ms (target 250)"
     )
-    for label, found in (("abs record", ours), ("mitmdump", plain)):
-        over = sum(ms > 5 for ms in found.late)
+    for label, late in (("abs record", ours.late), ("mitmdump", plain.late), ("nothing", machine)):
+        lags = [each.ms for each in late]
         print(
-            f"  loop of {label}: late by {quantile(found.late, 0.5):.2f} ms in the median, "
-            f"p99 {quantile(found.late, 0.99):.1f}, at most {quantile(found.late, 1):.1f}; "
-            f"by more than 5 ms {over} times of {len(found.late)}"
+            f"  loop of {label}: late by {quantile(lags, 0.5):.2f} ms in the median, p99 "
+            f"{quantile(lags, 0.99):.1f}, at most {quantile(lags, 1):.1f};\n    {blame(late)}"
         )
+    longest = max(ours.hooks, key=lambda name: ours.hooks[name][2])
+    calls, over = (sum(each[part] for each in ours.hooks.values()) for part in (0, 1))
+    print(
+        f"  our own code in the loop: {over:.0f} of {calls:.0f} calls took more than {LONG_MS:.0f} ms of "
+        f"processor time (target 0), the longest {ours.hooks[longest][2]:.2f} ms ({longest})"
+    )
     memory = ours.steady.memory
     print(f"  memory: {memory[0]:.0f} MiB at first, {memory[-1]:.0f} at last, {max(memory):.0f} at most")
 
