@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from abs_replay.alignment import align
+from abs_replay.alignment.turns import TraceTurns
 from abs_replay.spec.rules import MatchesWhen, ToolCall
 from abs_replay.spec.session import Behavior, Evaluation, Session
 from abs_replay.trace import Step, Trace
@@ -138,10 +139,12 @@ C1, R1, R2 = call("A", call_id="c1"), answer("A", call_id="c1"), answer("A", cal
         ([A, TALK, answer("A")], [C1, said("x"), R2], [1, 2, "unmatched"]),
         ([A, TALK, answer("A", optional=True)], [C1, said("x"), R2], [1, 2, "skipped"]),
         ([A, TALK, USER, answer("A")], [C1, said("x"), USER, R2], [1, 2, 3, "unmatched"]),
+        ([TALK, A, answer("A")], [call("A", call_id="c2"), said("x"), C1, R2], [2, 3, "unmatched"]),
         # nor does an answer.
         ([A, answer("A"), answer("A")], [C1, R1, R1], [1, 2, "unmatched"]),
         ([A, answer("A"), USER, answer("A")], [C1, R1, USER, R1], [1, 2, 3, "unmatched"]),
         # A call without an id stays open.
+        ([A, answer("A"), answer("A")], [A, answer("A"), R2], [1, 2, 3]),
         ([A, answer("A"), USER, answer("A")], [A, answer("A"), USER, R2], [1, 2, 3, 4]),
         (
             [A, B, answer("A"), answer("B")],
@@ -160,3 +163,12 @@ def test_an_answer_to_a_call_that_is_dropped_answers_none() -> None:
     wanted = [words("x", optional=True, id="w"), call("A", optional=True, requires="w"), answer("A")]
     assert taken(wanted, said("x"), C1, R1) == [1, 2, 3]
     assert taken(wanted, said("y"), C1, R1) == ["skipped", "skipped", "unmatched"]
+
+
+def test_a_turn_is_what_stands_between_two_steps_of_the_user() -> None:
+    steps = tuple(Step(seq=n, **one) for n, one in enumerate([said("x"), USER, A, B, USER, USER, A], 1))
+    turns = TraceTurns(steps, {}, {})
+    spans = [range(1), range(2, 4), range(5, 5), range(6, 7), range(0)]
+    assert [turns.span(number) for number in range(5)] == spans
+    assert [turns[number].steps for number in range(4)] == [steps[one.start : one.stop] for one in spans[:4]]
+    assert [turns[number].user for number in range(4)] == [None, steps[1], steps[4], steps[5]]
