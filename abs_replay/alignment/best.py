@@ -14,7 +14,7 @@ preference under that bound is exact, and goes straight ahead wherever the bound
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from abs_replay.alignment.compatibility import bits
+from abs_replay.alignment.masks import bits
 
 EFFORT = 20_000  # nodes after which the search takes what looks best instead of what is
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from abs_replay.alignment.compatibility import bits, is_execution
+from abs_replay.alignment.compatibility import is_execution
+from abs_replay.alignment.masks import bits
 from abs_replay.alignment.planning import Plan
 from abs_replay.alignment.turns import TraceTurn
 from abs_replay.predicates import arguments_of, misfit, shown, structured, unlike

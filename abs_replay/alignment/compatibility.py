@@ -1,13 +1,17 @@
 """Which steps of a turn a behavior could take (SEMANTICS A3 to A7), as bit sets.
 
 Bit n of a mask stands for the n-th visible step of the turn. Steps are indexed once by what is
-compared, so that two thousand behaviors against two thousand steps stay a matter of milliseconds.
+compared, so that two thousand behaviors against two thousand steps stay a matter of milliseconds; by what
+no behavior names, they are not.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from types import NoneType
 from typing import NamedTuple
 
 from abs_replay import trace
+from abs_replay.alignment.masks import add, bits, kept_of
 from abs_replay.exact_json import Json
 from abs_replay.judgement import Answer, Question, digest_of
 from abs_replay.predicates import (
@@ -59,14 +63,6 @@ def names_of(target: str, aliases: Aliases) -> tuple[str, ...]:
     return (target, *aliases.get(target, ()))
 
 
-def bits(mask: int) -> Iterator[int]:
-    """Give the positions of a mask, lowest first."""
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
-
-
 class Candidates(NamedTuple):
     """What a behavior could take. The stages show how far the steps that don't fit came.
 
@@ -95,32 +91,33 @@ class TurnIndex:
         self.steps = steps
         self.aliases = aliases
         self.answers = answers
-        self._structures: list[Json] = []  # each step's arguments or content, parsed
         self._actors: dict[str, int] = {}
         self._kinds: dict[tuple[str, str], int] = {}
-        self._targets: dict[str | None, int] = {}
-        self._arguments: dict[tuple[str, str, Json], int] = {}
-        self._contents: dict[tuple[str, str], int] = {}
         self._folded: dict[int, str] = {}
         self._criteria: dict[tuple[str, str | None, int], _Decision] = {}
-        self._index()
+        for position, step in enumerate(steps):
+            add(self._actors, step.actor, 1 << position)
+            add(self._kinds, (step.actor, category(step.action)), 1 << position)
 
-    def _index(self) -> None:
+    @cached_property
+    def _targets(self) -> Mapping[str | None, int]:
+        """By target; a response that does not name its tool is known by its call (A4)."""
         called: dict[str | None, str | None] = {
             step.call_id: step.target for step in self.steps if step.call_id is not None and is_call(step)
         }
+        targets: dict[str | None, int] = {}
         for position, step in enumerate(self.steps):
-            bit = 1 << position
-            kind = category(step.action)
-            _add(self._actors, step.actor, bit)
-            _add(self._kinds, (step.actor, kind), bit)
-            # A response that does not name its tool is known by its call (A4).
             unnamed_response = step.target is None and is_tool_response(step)
-            _add(self._targets, called.get(step.call_id) if unnamed_response else step.target, bit)
-            is_arguments = kind == "execution"
-            structure = arguments_of(step.arguments) if is_arguments else structured(step.content)
-            self._structures.append(structure)
-            (self._index_arguments if is_arguments else self._index_content)(structure, bit)
+            add(targets, called.get(step.call_id) if unnamed_response else step.target, 1 << position)
+        return targets
+
+    @cached_property
+    def _structures(self) -> Sequence[Json]:
+        """Each step's arguments, where it is an execution, or else its content, parsed."""
+        return [
+            arguments_of(step.arguments) if step.action in EXECUTION else structured(step.content)
+            for step in self.steps
+        ]
 
     def candidates(self, behavior: Behavior) -> Candidates:
         """Find the steps that a behavior could take, and how far the others came."""
@@ -149,11 +146,21 @@ class TurnIndex:
 
     # -- arguments and content --
 
-    def _index_arguments(self, arguments: Json, bit: int) -> None:
-        if isinstance(arguments, Mapping):
-            for key, value in arguments.items():
-                if _is_scalar(value):
-                    _add(self._arguments, (key, json_type(value), value), bit)
+    @cached_property
+    def _arguments(self) -> Mapping[tuple[str, str, Json], int]:
+        """By each argument that is no object or list: its name, type and value."""
+        found: dict[tuple[str, str, Json], int] = {}
+        for position, arguments in self._structured(execution=True):
+            if isinstance(arguments, Mapping):
+                for key, value in arguments.items():
+                    if _is_scalar(value):
+                        add(found, (key, json_type(value), value), 1 << position)
+        return found
+
+    def _structured(self, *, execution: bool) -> Iterator[tuple[int, Json]]:
+        for position, structure in enumerate(self._structures):
+            if (self.steps[position].action in EXECUTION) is execution:
+                yield position, structure
 
     def _arguments_fit(self, behavior: Behavior, mask: int) -> int:
         strict = behavior.with_only is not None
@@ -165,13 +172,18 @@ class TurnIndex:
                 mask &= self._arguments.get((key, json_type(value), value), 0)
         if not strict and all(map(_is_scalar, wanted.values())) and wanted:
             return mask
-        return _kept(mask, lambda n: fits(wanted, self._structures[n], strict=strict))
+        return kept_of(mask, lambda n: fits(wanted, self._structures[n], strict=strict))
 
-    def _index_content(self, content: Json, bit: int) -> None:
-        _add(self._contents, ("", json_type(content)), bit)
-        if isinstance(content, Mapping):
-            for key, value in content.items():
-                _add(self._contents, (f".{key}", json_type(value)), bit)
+    @cached_property
+    def _contents(self) -> Mapping[tuple[str, str], int]:
+        """By the content's type, and by the types of an object's fields."""
+        found: dict[tuple[str, str], int] = {}
+        for position, content in self._structured(execution=False):
+            add(found, ("", json_type(content)), 1 << position)
+            if isinstance(content, Mapping):
+                for key, value in content.items():
+                    add(found, (f".{key}", json_type(value)), 1 << position)
+        return found
 
     def _content_fit(self, behavior: Behavior, mask: int) -> int:
         if behavior.content is UNSET:
@@ -184,12 +196,12 @@ class TurnIndex:
             mask &= self._contents.get((f".{key}", json_type(value)), 0)
         if not any(isinstance(value, Mapping) for value in wanted.values()):
             return mask
-        return _kept(mask, lambda n: unlike(wanted, self._structures[n]) is None)
+        return kept_of(mask, lambda n: unlike(wanted, self._structures[n]) is None)
 
     # -- matches_when --
 
     def _by_criterion(self, behavior: Behavior, rule: MatchesWhen, actor: int) -> Candidates:
-        with_words = _kept(
+        with_words = kept_of(
             self._kinds.get((behavior.actor, HAND_OFF), 0), lambda n: self.steps[n].content not in (None, "")
         )
         kind = self._kinds.get((behavior.actor, "communication"), 0) | with_words
@@ -209,7 +221,7 @@ class TurnIndex:
         if rule.type == "llm_judge":
             return self._judge(words, mask, at)
         wanted = normalised(words, fold=True)
-        return _Decision(_kept(mask, lambda n: wanted in self._folded_text(n)))
+        return _Decision(kept_of(mask, lambda n: wanted in self._folded_text(n)))
 
     def _folded_text(self, position: int) -> str:
         """Give a step's words as `contains` compares them (E2), brought into that form once."""
@@ -272,16 +284,8 @@ def criterion_question(criteria: str, step: Step, at: str) -> Question:
 
 
 def _is_scalar(value: Json) -> bool:
-    return not isinstance(value, Mapping | list | tuple)
+    # By the type first: to ask the abstract class of every text takes as long as all else here.
+    return type(value) in _SCALARS or not isinstance(value, Mapping | list | tuple)
 
 
-def _add[Key](index: dict[Key, int], key: Key, bit: int) -> None:
-    index[key] = index.get(key, 0) | bit
-
-
-def _kept(mask: int, keep: Callable[[int], bool]) -> int:
-    kept = 0
-    for position in bits(mask):
-        if keep(position):
-            kept |= 1 << position
-    return kept
+_SCALARS = frozenset({str, int, float, bool, NoneType})

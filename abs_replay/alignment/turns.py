@@ -10,12 +10,12 @@ from abs_replay.alignment.compatibility import (
     Aliases,
     Candidates,
     TurnIndex,
-    bits,
     is_call,
     is_execution,
     is_tool_response,
 )
 from abs_replay.alignment.groups import parallel_blocks
+from abs_replay.alignment.masks import bits
 from abs_replay.alignment.planning import Plan
 from abs_replay.judgement import Answer
 from abs_replay.trace import Step
