@@ -13,7 +13,7 @@ from abs_replay.store.opening import transaction
 from abs_replay.store.schema import BEHAVIOR_COLUMNS, GRADING_COLUMNS, RUN_COLUMNS, VERDICT_COLUMNS
 from abs_replay.store.summaries import GradingSummary
 from abs_replay.store.texts import json_value
-from abs_replay.store.writing import insert
+from abs_replay.store.writing import append
 from abs_replay.verdicts import (
     Grading,
     Report,
@@ -31,11 +31,11 @@ def save(connection: DuckDBPyConnection, grading: Grading, path: Path) -> None:
         raise StoreError(f"grading {grading.id} is already in {path}: give it another id")
     runs = list(enumerate(grading.report.runs))
     with transaction(connection):
-        insert(connection, "gradings", [grading_row(grading)])
-        insert(connection, "runs", [run_row(grading.id, *each) for each in runs])
-        insert(connection, "behaviors", [row for each in runs for row in behavior_rows(grading.id, *each)])
+        append(connection, "gradings", [grading_row(grading)])
+        append(connection, "runs", [run_row(grading.id, *each) for each in runs])
+        append(connection, "behaviors", [row for each in runs for row in behavior_rows(grading.id, *each)])
         carried = grading.report.carried
-        insert(
+        append(
             connection,
             "verdicts",
             [row for each in runs for row in verdict_rows(grading.id, carried, *each)],

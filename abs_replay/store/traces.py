@@ -11,7 +11,7 @@ from abs_replay.store.rows import Row, digest_of
 from abs_replay.store.schema import STEP_COLUMNS, TRACE_COLUMNS
 from abs_replay.store.summaries import Derivation, LeftOut
 from abs_replay.store.texts import json_or_null, json_text, json_value, plain
-from abs_replay.store.writing import insert
+from abs_replay.store.writing import append
 from abs_replay.trace import Branch, Source, Step, Trace, Usage, Visibility
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ def save(
         notes.follow(connection, recording_id, traces)
         for table in ("derivations", "traces", "steps"):
             connection.execute(f"DELETE FROM {table} WHERE recording = ?", [recording_id])
-        insert(connection, "derivations", [(recording_id, digest, version, out)])
-        insert(connection, "traces", [_trace_row(recording_id, *each) for each in enumerate(traces)])
+        append(connection, "derivations", [(recording_id, digest, version, out)])
+        append(connection, "traces", [_trace_row(recording_id, *each) for each in enumerate(traces)])
         steps = [(trace.id, step) for trace in traces for step in trace.steps]
-        insert(connection, "steps", [step_row(recording_id, *each) for each in steps])
+        append(connection, "steps", [step_row(recording_id, *each) for each in steps])
 
 
 def derivations(connection: DuckDBPyConnection, recording_id: str | None) -> tuple[Derivation, ...]:

@@ -54,6 +54,13 @@ def _see_that_it_is_there(path: Path, file: tuple[int, int] | None) -> None:
         raise StoreError(f"store {path} was deleted or moved while it was written")
 
 
+def append(connection: DuckDBPyConnection, table: str, rows: Iterable[Row]) -> None:
+    """Append rows that have no bodies to a table."""
+    with connection.appender(table) as appender:
+        for some in batched(rows, AT_ONCE):
+            appender.append_rows(some)
+
+
 def insert(connection: DuckDBPyConnection, table: str, rows: Iterable[Row]) -> None:
     """Append rows to a table; those with large bodies as parameters, which DuckDB takes over ten times as
     fast: no other thread runs meanwhile."""
