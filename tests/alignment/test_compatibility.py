@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from abs_replay.alignment import align
-from abs_replay.alignment.compatibility import criterion_question, is_call
+from abs_replay.alignment.compatibility import criterion_question, is_blank, is_call, unsaid
 from abs_replay.judgement import Answer, Question
 from abs_replay.spec.rules import MatchesWhen
 from abs_replay.spec.session import Behavior, Session
@@ -174,3 +174,48 @@ class TestJudge:
         at = "behaviors[0].matches_when"
         expected = Question(digest, at, "llm_judge", "Asks for a number", evidence)
         assert criterion_question("Asks for a number", step, at) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "blank"),
+    [
+        (None, True),
+        ("", True),
+        (" \n\t", True),
+        ([], True),
+        ((), True),
+        ({}, True),
+        (" x ", False),
+        ([""], False),
+        ({"a": None}, False),
+        (0, False),
+        (False, False),
+    ],
+)
+def test_content_is_blank_where_it_says_nothing(content: Any, blank: bool) -> None:
+    assert is_blank(content) is blank
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({**TALK, "content": "hi"}, None),
+        ({**TALK, "content": " "}, "step 1 is empty"),
+        ({**TALK, "content": "hi", "error": "status 500"}, "step 1 failed: status 500"),
+        ({**RESPONSE, "content": "hi", "error": "no such key"}, None),
+        ({**RESPONSE, "content": None, "error": "no such key"}, "step 1 is empty"),
+        ({**CALL, "error": "refused"}, None),
+        (HANDS_OFF, None),
+    ],
+)
+def test_where_words_are_wanted_a_step_without_them_says_why(fields: Fields, why: str | None) -> None:
+    assert unsaid(Step(seq=1, **fields)) == why
+
+
+@pytest.mark.parametrize("silent", [{"content": " "}, {"content": "hi", "error": "status 500"}])
+def test_a_judge_is_asked_about_the_steps_with_words_alone(silent: Fields) -> None:
+    steps = tuple(Step(seq=n, **{**TALK, **each}) for n, each in enumerate((silent, {"content": "hi"}), 1))
+    session = Session("s", (Behavior(at="b", **criterion(type="llm_judge", criteria="Kind")),))
+    assert [one.evidence for one in align(Trace("t", steps), session).questions] == [
+        {"steps": [{"actor": "assistant", "content": "hi"}]}
+    ]
