@@ -80,7 +80,10 @@ class Placeholders:
             self.sought.pop(form, None)
             self.sought[form] = placeholder  # the latest stand last
         while len(self.sought) > SOUGHT_AT_ONCE:
-            del self.sought[next(iter(self.sought))]
+            gone = next(iter(self.sought))
+            del self.sought[gone]
+            self._odd.discard(gone)
+            self._forms.pop(gone, None)
 
 
 def _long_words(data: bytes) -> Iterator[bytes]:
