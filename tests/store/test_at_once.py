@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,9 +24,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     found: list[Path] = []
     reading = opening.reading
 
-    def noted(path: Path, *rest: object) -> object:
+    def noted(path: Path, *rest: Any) -> Any:
         found.append(path)
-        return reading(path, *rest)  # type: ignore[arg-type]
+        return reading(path, *rest)
 
     monkeypatch.setattr(opening, "reading", noted)
     return found
