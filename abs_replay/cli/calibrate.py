@@ -2,11 +2,15 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from abs_replay.cli.report_format import put_out
 from abs_replay.errors import UsageError
+
+if TYPE_CHECKING:
+    from abs_replay.labels import Labelled
 
 FILE = click.Path(path_type=Path)
 
@@ -41,7 +45,6 @@ def command(
     several people what most of them say.
     """
     from abs_replay.comparison.agreement import calibrations
-    from abs_replay.labels import Place
     from abs_replay.reports import calibration
     from abs_replay.reports.json_report import write
     from abs_replay.store import Store, default_path
@@ -55,8 +58,7 @@ def command(
         for each in calibrations(kept.opinions, kept.populations)
         if session in (None, each.session) and evaluation in (None, each.at)
     ]
-    judged = {Place(each.session, each.trace, each.at) for each in kept.opinions}
-    unjudged = len({label.place for label in kept.labels} - judged)
+    unjudged = _unjudged(kept)
     if not found and not unjudged:
         known = sorted({f"{label.at} of {label.session}" for label in kept.labels})
         raise UsageError(f"no labels of these evaluations; there are some of {', '.join(known[:5])}")
@@ -64,3 +66,11 @@ def command(
         put_out(write(calibration.as_json(found, unjudged)), output)
     else:
         put_out(calibration.render(found, worst, unjudged), output)
+
+
+def _unjudged(kept: "Labelled") -> int:
+    """How many places were labelled of which no judge said anything."""
+    from abs_replay.labels import Place
+
+    judged = {Place(each.session, each.trace, each.at) for each in kept.opinions}
+    return len({label.place for label in kept.labels} - judged)
