@@ -164,14 +164,13 @@ def grade(selection: Selection, settings: Settings) -> tuple[Run, ...]:
     words = {id(session): words_of(session) for session in {id(one): one for _, one in pairs}.values()}
     runs = asking.judged(pairs, settings.policy, settings.judge)
     return tuple(
-        labelled(_of(run, trace), session, trace, words[id(session)], places[template.name])
+        _cut_short(labelled(run, session, trace, words[id(session)], places[template.name]), trace)
         for run, (trace, session), (_, template) in zip(runs, pairs, selection.chosen, strict=True)
     )
 
 
-def _of(run: Run, trace: Trace) -> Run:
-    """The run with what its trace is; one that broke off passes no more when it is judged again."""
-    run = replace(run, trace_digest=trace.digest, said=trace.said)
+def _cut_short(run: Run, trace: Trace) -> Run:
+    """A run whose trace broke off passes no more when it is judged again."""
     return run if trace.broke_off is None else run.cut_short(trace.broke_off)
 
 

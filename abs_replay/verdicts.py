@@ -133,6 +133,22 @@ class BehaviorResult:
     near: str | None = None
     evaluations: tuple[Verdict, ...] = ()
 
+    def having(self, evaluations: tuple[Verdict, ...]) -> "BehaviorResult":
+        """The same with other evaluations; as for `Verdict.labelled`."""
+        return BehaviorResult(
+            self.at,
+            self.actor,
+            self.action,
+            self.status,
+            self.id,
+            self.target,
+            self.content,
+            self.step,
+            self.differs,
+            self.near,
+            evaluations,
+        )
+
 
 @dataclass(slots=True)
 class Run:

@@ -25,7 +25,8 @@ def labelled(
     words: Words | None = None,
     lines: Mapping[str, int] | None = None,
 ) -> Run:
-    """Give the run with `Verdict.label` of every verdict and `Run.extra_labels` filled in.
+    """Give the run with `Verdict.label` of every verdict and `Run.extra_labels` filled in, and what its trace
+    is: all at once, since a copy of a run takes as long as a verdict.
 
     Who has many traces of one session gives `words_of(session)` along, and may give `Run.lines`.
     """
@@ -35,12 +36,14 @@ def labelled(
         steps=tuple([_step(step, words) for step in run.steps]),
         chain_evaluations=_named(run.chain_evaluations, words),
         extra_labels=_extra_labels(run, trace) if run.extra else (),
+        trace_digest=trace.digest,
+        said=trace.said,
         lines=run.lines if lines is None else lines,
     )
 
 
 def _step(step: BehaviorResult, words: Words) -> BehaviorResult:
-    return replace(step, evaluations=_named(step.evaluations, words)) if step.evaluations else step
+    return step.having(_named(step.evaluations, words)) if step.evaluations else step
 
 
 def _extra_labels(run: Run, trace: Trace) -> tuple[str, ...]:
