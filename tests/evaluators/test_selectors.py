@@ -33,6 +33,10 @@ SEEN = tuple(
         ({"actor": "assistant"}, [1, 4, 5, 6]),
         ({"action": "calls"}, [1, 4, 6]),
         ({"actor": "tool", "action": "calls"}, []),
+        ({"actor": "assistant", "action": "calls"}, [1, 4, 6]),
+        ({"actor": "assistant", "target": "get_order"}, [1, 6]),
+        ({"action": "responds", "target": "get_order"}, [2]),
+        ({"actor": "assistant", "action": "calls", "target": "Pay"}, [4]),
         ({"target": "get_order"}, [1, 2, 6]),
         ({"target": "Orders"}, [1, 2, 6]),
         ({"target": "list_orders"}, []),
@@ -50,6 +54,8 @@ def test_a_selector_picks_what_is_equal_in_each_of_its_fields(
     fields: dict[str, Any], found: list[int]
 ) -> None:
     assert list(positions(Selector(**fields), Kinds(SEEN), ALIASES)) == found
+    if fields.get("target") != "Orders":
+        assert list(positions(Selector(**fields), Kinds(SEEN), {})) == found
 
 
 def test_without_a_configuration_a_name_is_itself_alone() -> None:
