@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from abs_replay.cli.grade_traces import selected
+from abs_replay.cli.grade_traces import choice_options, selected
 from abs_replay.cli.judge import JudgeFlags, judge_options, open_judge
 from abs_replay.cli.report_format import put_out
 from abs_replay.cli.saying import say
-from abs_replay.cli.where import option as where_option
 from abs_replay.errors import UsageError
 from abs_replay.exact_json import Json
 
@@ -47,14 +46,7 @@ class Options:
 
 @click.command()
 @click.argument("sessions", nargs=-1, required=True, type=FILE, metavar="SESSION...")
-@click.option("--traces", multiple=True, type=FILE, help="Check the traces of this file; repeatable.")
-@click.option("--store", type=FILE, help="The store [default: ABS_STORE, or .abs/store.duckdb].")
-@click.option("--recording", metavar="R", help="Traces of this recording only: name, id, last, last~1.")
-@click.option("--trace", metavar="T", help="This trace only: its id, or the beginning of it.")
-@click.option("--session-for", metavar="NAME", help="The session that judges every trace, whatever it names.")
-@click.option("--var", multiple=True, metavar="NAME=VALUE", help="A variable; NAME:=JSON gives another type.")
-@click.option("--since", metavar="D", help="Traces begun since a date, a time, or 30m, 12h, 7d ago.")
-@where_option
+@choice_options("Check")
 @click.option("--format", "format_", type=click.Choice(("table", "json")), default="table", show_default=True)
 @click.option("--output", type=FILE, help="Write the result to this file.")
 @judge_options

@@ -15,10 +15,9 @@ from abs_replay.cli.gates import gate_options
 from abs_replay.cli.grade_baseline import baseline_of, compared, outcome_of, refuse_mixed
 from abs_replay.cli.grade_options import Options, Work, store_to_keep_in
 from abs_replay.cli.grade_report import kept, print_, put_out_with, stopped
-from abs_replay.cli.grade_traces import selected
+from abs_replay.cli.grade_traces import choice_options, selected
 from abs_replay.cli.judge import judge_options, open_judge
 from abs_replay.cli.report_format import format_option
-from abs_replay.cli.where import option as where_option
 from abs_replay.errors import Problem, UsageError
 from abs_replay.exact_json import Json
 
@@ -33,14 +32,7 @@ FILE = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("sessions", nargs=-1, required=True, type=FILE, metavar="SESSION...")
-@click.option("--traces", multiple=True, type=FILE, help="Judge the traces of this file; repeatable.")
-@click.option("--store", type=FILE, help="The store [default: ABS_STORE, or .abs/store.duckdb].")
-@click.option("--recording", metavar="R", help="Traces of this recording only: name, id, last, last~1.")
-@click.option("--trace", metavar="T", help="This trace only: its id, or the beginning of it.")
-@click.option("--session-for", metavar="NAME", help="The session that judges every trace, whatever it names.")
-@click.option("--var", multiple=True, metavar="NAME=VALUE", help="A variable; NAME:=JSON gives another type.")
-@click.option("--since", metavar="D", help="Traces begun since a date, a time, or 30m, 12h, 7d ago.")
-@where_option
+@choice_options("Judge")
 @click.option(
     "--baseline", metavar="last|ID|FILE", help="Show what flipped since that grading, or saved report."
 )

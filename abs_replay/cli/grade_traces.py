@@ -1,13 +1,16 @@
 """The traces that `abs grade` judges: of files, or those of the store that its flags choose."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
 
 from abs_replay.cli.since import since
 from abs_replay.cli.where import fitting
+from abs_replay.cli.where import option as where_option
 from abs_replay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     from abs_replay.spec.loader import Documents
     from abs_replay.store import Store
     from abs_replay.trace import Trace
+
+FILE = click.Path(path_type=Path)
 
 
 class Choice(Protocol):
@@ -34,6 +39,35 @@ class Choice(Protocol):
     def since(self) -> str | None: ...
     @property
     def where(self) -> str | None: ...
+
+
+def choice_options[Command: Callable[..., Any]](doing: str) -> Callable[[Command], Command]:
+    """Give a command the flags of a `Choice`, and `--var`; it is said to be `doing` something with traces."""
+    options: tuple[Callable[[Any], Any], ...] = (
+        click.option(
+            "--traces", multiple=True, type=FILE, help=f"{doing} the traces of this file; repeatable."
+        ),
+        click.option("--store", type=FILE, help="The store [default: ABS_STORE, or .abs/store.duckdb]."),
+        click.option(
+            "--recording", metavar="R", help="Traces of this recording only: name, id, last, last~1."
+        ),
+        click.option("--trace", metavar="T", help="This trace only: its id, or the beginning of it."),
+        click.option(
+            "--session-for", metavar="NAME", help="The session that judges every trace, whatever it names."
+        ),
+        click.option(
+            "--var", multiple=True, metavar="NAME=VALUE", help="A variable; NAME:=JSON gives another type."
+        ),
+        click.option("--since", metavar="D", help="Traces begun since a date, a time, or 30m, 12h, 7d ago."),
+        where_option,
+    )
+
+    def given(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return given
 
 
 def selected(options: Choice, documents: "Documents") -> "Selection":
