@@ -17,6 +17,7 @@ from abs_replay.comparison.flips import (
     why_alone,
     why_undecided,
 )
+from abs_replay.comparison.noise import NO_FLOOR, Floor, floor_of
 from abs_replay.comparison.pairing import (
     KEYS,
     MATCH_KEYS,
@@ -45,7 +46,7 @@ class Comparison:
     counted; `carried` are those of them that are carried over, `anew` the others. `matches` are flips of
     behaviors' match checks, `results` those of whole runs; `renamed` are sessions by their names before and
     after. `sessions` has how runs went that are in both: 1 better, -1 worse, what passed and is not decided
-    any more among the worse.
+    any more among the worse. `floor` is how much judges waver though nothing changed.
     """
 
     before: str
@@ -62,6 +63,7 @@ class Comparison:
     sessions: Sample
     anew: tuple[Flip, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
+    floor: Floor = NO_FLOOR
 
     @property
     def all_flips(self) -> tuple[Flip, ...]:
@@ -116,6 +118,7 @@ def compare(before: Grading, after: Grading) -> Comparison:
         sessions=sampled(_went(both)),
         anew=anew,
         renamed=tuple(names),
+        floor=floor_of((old, new) for old, new in evaluations if old and new),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from abs_replay.comparison.flips import DECIDED, Direction, direction
+from abs_replay.comparison.noise import Floor, asked_again, beyond, votes_differ
 from abs_replay.comparison.pairing import Check
 from abs_replay.comparison.scenarios import Scenario, Value, sampled, scenario_of
 from abs_replay.comparison.statistics import (
@@ -20,7 +21,7 @@ from abs_replay.comparison.statistics import (
     mcnemar_mid_p,
     rate_interval,
 )
-from abs_replay.verdicts import Result, Run, Status, Verdict
+from abs_replay.verdicts import Result, Run, Status
 
 type Place = tuple[str, str, str]  # session, at, type: of the later grading
 
@@ -42,6 +43,7 @@ class Tally:
     changes: Sample = field(default_factory=Sample)  # -1, 0 or 1 a pair
     scores: Sample = field(default_factory=Sample)  # of how much the score rose
     noise: float | None = None  # how often two votes on one question differ, where there were several
+    again: int = 0  # pairs in which the same judge was asked the same again: their flips are noise themselves
 
     @property
     def place(self) -> Place:
@@ -118,6 +120,7 @@ class _Rule:
     changes: list[Value] = field(default_factory=list)
     scores: list[Value] = field(default_factory=list)
     noise: list[float] = field(default_factory=list)
+    again: int = 0
 
     def add(self, old: Check, new: Check, scenario: Scenario) -> None:
         self.label = new.label or self.label
@@ -126,8 +129,9 @@ class _Rule:
             self.undecided += not old.status is new.status is Status.SKIPPED
             return
         went = direction(old.status, new.status) if old.status is not new.status else None
-        self.noise += [differ for check in (old, new) if (differ := _votes_differ(check.verdict)) is not None]
+        self.noise += [differ for check in (old, new) if (differ := votes_differ(check.verdict)) is not None]
         self.pairs += 1
+        self.again += asked_again(old, new)
         self.worse += went is Direction.REGRESSION
         self.better += went is Direction.IMPROVEMENT
         if self.judged:
@@ -135,15 +139,6 @@ class _Rule:
             self.changes.append(Value(scenario, new.trace, step))
             if old.verdict and new.verdict and None not in (scores := (old.verdict.score, new.verdict.score)):
                 self.scores.append(Value(scenario, new.trace, (scores[1] or 0) - (scores[0] or 0)))
-
-
-def _votes_differ(verdict: Verdict | None) -> float | None:
-    """How often two of a judge's votes on one question come out differently; None for less than two."""
-    if verdict is None or verdict.judged is None or len(verdict.judged.scores) < 2:
-        return None
-    votes, threshold = len(verdict.judged.scores), verdict.threshold or 0.0
-    passed = sum(score >= threshold for score in verdict.judged.scores)
-    return 2 * passed * (votes - passed) / (votes * (votes - 1))
 
 
 def tallied(pairs: Iterable[tuple[Check, Check, Scenario]]) -> tuple[Tally, ...]:
@@ -157,7 +152,19 @@ def tallied(pairs: Iterable[tuple[Check, Check, Scenario]]) -> tuple[Tally, ...]
 def _tally(place: Place, rule: _Rule) -> Tally:
     counts = (rule.pairs, rule.worse, rule.better, rule.undecided)
     noise = sum(rule.noise) / len(rule.noise) if rule.noise else None
-    return Tally(*place, rule.label, rule.judged, *counts, sampled(rule.changes), sampled(rule.scores), noise)
+    samples = sampled(rule.changes), sampled(rule.scores)
+    return Tally(*place, rule.label, rule.judged, *counts, *samples, noise, rule.again)
+
+
+def beyond_noise(tally: Tally, floor: Floor) -> float | None:
+    """Whether a judged rule flipped more often than the floor, as a p-value.
+
+    None where there is nothing to test: flips of a rule that was asked the same again are the floor, and
+    those of trials are not independent.
+    """
+    if not tally.judged or tally.again or tally.changes.repeated:
+        return None
+    return beyond(tally.worse + tally.better, tally.pairs, floor)
 
 
 def adjusted(tallies: Sequence[Tally]) -> dict[Place, float]:

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from abs_replay.comparison import Comparison, Flip
 from abs_replay.comparison.flips import Incomparable
+from abs_replay.comparison.noise import Floor
 from abs_replay.comparison.pairing import Check
 from abs_replay.comparison.statistics import Interval
-from abs_replay.comparison.tallies import Rate, Tally
+from abs_replay.comparison.tallies import Rate, Tally, beyond_noise
 from abs_replay.reports import PAPER, Screen
 from abs_replay.reports.cells import cut, escaped, painted, wrapped
 from abs_replay.reports.labels import quoted
@@ -27,11 +28,11 @@ def render(comparison: Comparison, screen: Screen = PAPER) -> str:
     lines = list(_headline(comparison))
     unstable = [flip for flip in comparison.flips if flip.unstable]
     for place, flips in grouped(stable(comparison)).items():
-        lines += ["", *_rule(place, flips, tallies.get(place), screen)]
+        lines += ["", *_rule(place, flips, tallies.get(place), comparison.floor, screen)]
     if unstable:
         lines += ["", UNSTABLE]
     for place, flips in grouped(unstable).items():
-        lines += ["", *_rule(place, flips, tallies.get(place), screen)]
+        lines += ["", *_rule(place, flips, tallies.get(place), comparison.floor, screen)]
     lines += ["", *_closing(comparison, screen)]
     return "\n".join(lines) + "\n"
 
@@ -74,7 +75,9 @@ def grouped(flips: Iterable[Flip]) -> dict[Place, list[Flip]]:
     return groups
 
 
-def _rule(place: Place, flips: list[Flip], tally: Tally | None, screen: Screen) -> Iterator[str]:
+def _rule(
+    place: Place, flips: list[Flip], tally: Tally | None, floor: Floor, screen: Screen
+) -> Iterator[str]:
     session, at, _ = place
     what = named(flips[0].after)
     yield cut(escaped(" · ".join(part for part in (session, at, what) if part)), screen.width)
@@ -83,7 +86,7 @@ def _rule(place: Place, flips: list[Flip], tally: Tally | None, screen: Screen) 
     if len(flips) > MOST_OF_A_RULE:
         yield f"  .. and {len(flips) - MOST_OF_A_RULE} more: --format json lists them"
     if tally and tally.judged:
-        yield f"  {tested(tally)}"
+        yield f"  {tested(tally, floor)}"
 
 
 def named(check: Check) -> str:
@@ -117,11 +120,11 @@ def _reason(name: str, reason: str, width: int) -> Iterator[str]:
         yield f"    {name if nth == 0 else '':<8}{line}"
 
 
-def tested(tally: Tally) -> str:
+def tested(tally: Tally, floor: Floor) -> str:
     """What the flips of a judged rule say beyond these traces, and beside what the judge itself wavers."""
     undecided = f" ({tally.undecided} more were not)" if tally.undecided else ""
     went = f"{tally.worse} worse, {tally.better} better of {tally.pairs} judged both times{undecided}"
-    return f"{went}: {_significance(tally)}{_noise(tally)}"
+    return f"{went}: {_significance(tally)}{_noise(tally)}{_beyond(tally, floor)}"
 
 
 def _significance(tally: Tally) -> str:
@@ -140,12 +143,30 @@ def _noise(tally: Tally) -> str:
     return f"; {flipped * 100:.0f} % flipped, where votes on one question differ by {tally.noise * 100:.0f} %"
 
 
+def _beyond(tally: Tally, floor: Floor) -> str:
+    """Whether so many flips are more than the same judge makes with nothing changed (A/B against A/A)."""
+    p = beyond_noise(tally, floor)
+    if p is None:
+        return ""
+    more = "more than" if p < 0.05 else "not shown to be more than"
+    return f"; {more} the noise floor (Fisher's one-sided p {p:.2g})"
+
+
+def noise_floor(floor: Floor) -> Iterator[str]:
+    """How often the same judge decided the same question otherwise, in a line; none where it was not asked
+    twice."""
+    if floor.rate is not None:
+        twice = f"{plural(floor.pairs, 'question')} asked twice, with nothing changed"
+        yield f"Noise floor: {floor.rate * 100:.1f} % of {twice}, came out otherwise"
+
+
 def _between(interval: Interval | None) -> str:
     return "" if interval is None else f" ({interval[0] * 100:+.1f} to {interval[1] * 100:+.1f})"
 
 
 def _closing(comparison: Comparison, screen: Screen) -> Iterator[str]:
     yield f"Sessions passed: {rate(comparison.rate_before)} → {rate(comparison.rate_after)}"
+    yield from noise_floor(comparison.floor)
     for old, new in comparison.renamed:
         yield cut(escaped(f"Session {quoted(old)} is called {quoted(new)} now"), screen.width)
     for name, listed in what_did_not_flip(comparison):

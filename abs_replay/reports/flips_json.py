@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from abs_replay.comparison import Cause, Comparison, Direction, Flip
 from abs_replay.comparison.flips import Incomparable
+from abs_replay.comparison.noise import Floor
 from abs_replay.comparison.pairing import Check
 from abs_replay.comparison.statistics import Interval
-from abs_replay.comparison.tallies import Rate, Tally, adjusted
+from abs_replay.comparison.tallies import Rate, Tally, adjusted, beyond_noise
 from abs_replay.exact_json import Json
 
 CAUSES = {cause: cause.name.lower() for cause in Cause}
@@ -32,7 +33,12 @@ def as_json(comparison: Comparison) -> dict[str, Json]:
         "incomparable": [_incomparable(pair) for pair in comparison.undecided],
         "only_before": [_check(pair.before, pair.why) for pair in comparison.one_sided if pair.before],
         "only_after": [_check(pair.after, pair.why) for pair in comparison.one_sided if pair.after],
-        "judged": _tallies([tally for tally in comparison.tallies if tally.judged]),
+        "judged": _tallies([tally for tally in comparison.tallies if tally.judged], comparison.floor),
+        "noise_floor": {
+            "asked_twice": comparison.floor.pairs,
+            "otherwise": comparison.floor.otherwise,
+            "rate": comparison.floor.rate,
+        },
         "matches": {"flipped": len(comparison.matches), "regressions": _worse(comparison.matches)},
         "sessions": {
             "flipped": len(comparison.results),
@@ -96,9 +102,10 @@ def _check(check: Check, why: str) -> dict[str, Json]:
     }
 
 
-def _tallies(tallies: Sequence[Tally]) -> list[Json]:
+def _tallies(tallies: Sequence[Tally], floor: Floor) -> list[Json]:
     holm = adjusted(tallies)
-    return [_tally(tally) | {"holm_p": holm.get(tally.place)} for tally in tallies]
+    more = [{"holm_p": holm.get(each.place), "beyond_noise_p": beyond_noise(each, floor)} for each in tallies]
+    return [_tally(tally) | tested for tally, tested in zip(tallies, more, strict=True)]
 
 
 def _tally(tally: Tally) -> dict[str, Json]:

@@ -16,6 +16,7 @@ from abs_replay.reports.flips import (
     counted,
     grouped,
     named,
+    noise_floor,
     rate,
     stable,
     tested,
@@ -44,6 +45,7 @@ def render(
     room.add("", *_counts(comparison), "")
     room.add(f"Sessions passed: {rate(comparison.rate_before)} → {rate(comparison.rate_after)}", "")
     room.add(*(f"- {line.strip()}" for line in by_cause(comparison)))
+    room.add(*(f"\n{line}" for line in noise_floor(comparison.floor)))
     left_out = _rules(comparison, stable(comparison), "", room)
     left_out += _rules(comparison, [flip for flip in comparison.flips if flip.unstable], "unstable · ", room)
     for name, listed in what_did_not_flip(comparison):
@@ -88,7 +90,7 @@ def _rules(comparison: Comparison, flips: Sequence[Flip], before: str, room: Roo
         tally = tallies.get(place)
         lines = [line for flip in found[:MOST_OF_A_RULE] for line in _flip(flip)]
         lines += [f"- and {more} more"] if (more := len(found) - MOST_OF_A_RULE) > 0 else []
-        lines += [f"- {tested(tally)}"] if tally and tally.judged else []
+        lines += [f"- {tested(tally, comparison.floor)}"] if tally and tally.judged else []
         left_out += folded(f"{before}{_summary(found)}", lines, room)
     return left_out
 
