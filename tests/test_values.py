@@ -65,7 +65,7 @@ def test_what_is_made_is_what_the_standard_library_makes(
                 one == other,
                 one == object(),
                 told(partial(same_hash, one, other)) if flags["eq"] else None,
-                told(partial(dataclasses.asdict, one)),  # type: ignore[arg-type]
+                told(partial(dataclasses.asdict, one)),
                 repr(told(partial(replace, one, usual=1))),  # type: ignore[type-var]
                 repr(told(partial(copy.deepcopy, one))),
                 [(told(partial(setattr, one, name, 3)), repr(one)) for name in names],

@@ -114,6 +114,8 @@ def number(fields: Mapping[str, Any], key: str, place: Place) -> float | None:
 
 def typed(value: Any, kind: type, place: Place, key: str | None = None) -> Any:
     """Give a value of that kind, or say that it is none; it stands at `place`, or under `key` there."""
+    if type(value) is kind and kind is not int:  # nearly all, of which nothing else can be wrong
+        return value
     if not isinstance(value, kind) or isinstance(value, bool):
         raise _there(place, key).wrong(f"is {shown(value)}, not {_KINDS[kind]}")
     if isinstance(value, int) and abs(value) >= LARGEST:
