@@ -282,7 +282,7 @@ def test_a_body_edited_by_hand_keeps_its_one_chunk() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (["abs_cassette"], 5, "c.json: cassette format 5 is newer than 4"),
+        (["abs_cassette"], 6, "c.json: cassette format 6 is newer than 5"),
         (["abs_cassette"], True, "abs_cassette: expected a whole number"),
         (["name"], ..., "c.json: name: missing"),
         (["exchanges"], {}, "exchanges: expected a list"),

@@ -7,8 +7,9 @@
 `loads(dumps(cassette)) == cassette`, and `dumps(loads(text)) == text` for a text that `dumps` wrote.
 What has its usual value is left out. Only a cassette with a WebSocket is of format 2, only one that says
 where a conversation begins, or a body by an earlier one (see `histories`), of format 3, only one that says
-headers by earlier ones (see `headers`), of format 4: whoever knows none of it refuses it, and reads the
-others. A text that can not be read is a `CassetteError` with its path.
+headers by earlier ones (see `headers`), of format 4, only one that says a response by an earlier one (see
+`answers`), of format 5: whoever knows none of it refuses it, and reads the others. A text that can not be
+read is a `CassetteError` with its path.
 """
 
 import gc
@@ -40,7 +41,7 @@ from abs_replay.errors import CassetteError
 from abs_replay.exchange import Exchange, Mark, Recording, Upstream
 from abs_replay.json_styles import parse_at
 
-FORMAT = 4
+FORMAT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ def dumps(cassette: Cassette) -> str:
 
 
 def _format(cassette: Cassette, exchanges: list[Document]) -> int:
+    if any("as" in each.get("response", {}).get("body", ()) for each in exchanges):
+        return 5
     if any("headers_as" in each.get(side, ()) for each in exchanges for side in ("request", "response")):
         return 4
     if any("begins" in each or "as" in each["request"].get("body", ()) for each in exchanges):

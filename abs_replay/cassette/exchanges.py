@@ -1,7 +1,9 @@
 """Exchanges as a cassette shows them, and back."""
 
+from collections.abc import Callable
 from typing import Any
 
+from abs_replay.cassette import answers
 from abs_replay.cassette.bodies import BadBody, body_document, read_body
 from abs_replay.cassette.document import Document, Wrong, maybe, number, only, take, time, time_text
 from abs_replay.cassette.headers import header_lines, read_headers, read_said
@@ -17,8 +19,8 @@ MOST_RESOLVED = 1 << 30
 class Earlier(dict[str, bytes]):
     """The bodies of the requests that stand before, by the ids of their exchanges, in the same conversation.
 
-    `asked_with` are the headers of those requests, `answered_with` those of the responses. `resolved` bytes
-    were said by them so far, of the `most` that may be in the whole cassette.
+    `asked_with` are the headers of those requests, `answered_with` those of the responses, `answers` their
+    bodies. `resolved` bytes were said by them so far, of the `most` that may be in the whole cassette.
     """
 
     resolved = 0
@@ -28,12 +30,14 @@ class Earlier(dict[str, bytes]):
         super().__init__()
         self.asked_with: dict[str, Headers] = {}
         self.answered_with: dict[str, Headers] = {}
+        self.answers: dict[str, bytes] = {}
 
     def clear(self) -> None:
         """A conversation begins: nothing behind it points to what stands before it."""
         super().clear()
         self.asked_with.clear()
         self.answered_with.clear()
+        self.answers.clear()
 
     def count(self, size: int) -> None:
         """Note the size of a body that is said by an earlier one; raises `BadBody` beyond what may be."""
@@ -108,10 +112,16 @@ def _pointed(body: Document, exchange: Exchange, pointing: Pointing) -> Document
 def _response_document(exchange: Exchange, pointing: Pointing) -> Document:
     response = exchange.response
     assert response is not None
+    shown = _message_document(exchange, "response", response.headers, response.body, pointing)
+    if "json" in shown.get("body", ()):
+        named, value = pointing.named(exchange.id), shown["body"]["json"]
+        shorter = pointing.answers.shorter(named, exchange.channel, value)
+        if shorter is not None:
+            shown["body"] = shorter | {key: rest for key, rest in shown["body"].items() if key != "json"}
     return {
         "status": response.status,
         **_unusual(response, reason="", http_version="HTTP/1.1"),
-        **_message_document(exchange, "response", response.headers, response.body, pointing),
+        **shown,
         **({"trailers": header_lines(response.trailers)} if response.trailers else {}),
     }
 
@@ -162,8 +172,10 @@ def noted(exchange: Exchange, earlier: Earlier) -> Exchange:
     earlier.asked_with[exchange.id] = exchange.request.headers
     if exchange.response is not None:
         earlier.answered_with[exchange.id] = exchange.response.headers
+        earlier.answers[exchange.id] = exchange.response.body.data
     else:
         earlier.answered_with.pop(exchange.id, None)
+        earlier.answers.pop(exchange.id, None)
     return exchange
 
 
@@ -192,7 +204,7 @@ def _read_request(document: Document, where: str, earlier: Earlier) -> Request:
         method=take(document, "method", str, where),
         target=take(document, "target", str, where),
         headers=read_said(document, where, earlier.asked_with),
-        body=_read_body(document, where, earlier),
+        body=_read_body(document, where, lambda body: read_asked(body, earlier)),
         http_version=take(document, "http_version", str, where, "HTTP/1.1"),
         scheme=take(document, "scheme", str, where, "http"),
         host=take(document, "host", str, where, ""),
@@ -207,33 +219,46 @@ def _read_response(document: Document, where: str, earlier: Earlier) -> Response
     return Response(
         status=status,
         headers=read_said(document, where, earlier.answered_with),
-        body=_read_body(document, where),
+        body=_read_body(document, where, lambda body: read_answer(body, earlier)),
         reason=take(document, "reason", str, where, ""),
         http_version=take(document, "http_version", str, where, "HTTP/1.1"),
         trailers=read_headers(document, "trailers", where),
     )
 
 
-def _read_body(document: Document, where: str, earlier: Earlier | None = None) -> Body:
+def _read_body(document: Document, where: str, read: Callable[[Document], Body]) -> Body:
     body = maybe(document, "body", dict, where)
     try:
-        return Body() if body is None else read_any_body(body, earlier)
+        return Body() if body is None else read(body)
     except BadBody as error:
         raise Wrong(where, str(error), "body") from None
 
 
-def read_any_body(body: Document, earlier: Earlier | None) -> Body:
-    """Give a body that says all itself, or that may point to one of the `earlier`; raises `BadBody`."""
-    return read_body(body if earlier is None or "as" not in body else _whole(body, earlier))
+def read_asked(body: Document, earlier: Earlier) -> Body:
+    """Give a request's body that says all itself, or that points to an earlier one; raises `BadBody`."""
+    return read_body(_whole(body, earlier, earlier, KEYS, resolved) if "as" in body else body)
 
 
-def _whole(body: Document, earlier: Earlier) -> Document:
-    """A body that points to an earlier one, as one that says all."""
+def read_answer(body: Document, earlier: Earlier) -> Body:
+    """Give a response's body that says all itself, or that points to an earlier one; raises `BadBody`."""
+    return read_body(
+        _whole(body, earlier, earlier.answers, answers.KEYS, answers.answer_of) if "as" in body else body
+    )
+
+
+def _whole(
+    body: Document,
+    earlier: Earlier,
+    bodies: dict[str, bytes],
+    keys: frozenset[str],
+    resolve: Callable[[Document, bytes], Any],
+) -> Document:
+    """A body that points to an earlier one of these, as one that says all."""
     named = body["as"]
-    if type(named) is not str or named not in earlier:
+    if type(named) is not str or named not in bodies:
         raise BadBody(f"as: no exchange that stands before in this conversation is called {named!r}")
-    rest = {key: item for key, item in body.items() if key not in KEYS}
+    rest = {key: item for key, item in body.items() if key not in keys}
     if "json" in rest:
         raise BadBody("as, json: expected one of them")
-    earlier.count(len(earlier[named]))
-    return {"json": resolved(body, earlier[named]), **rest}
+    earlier.count(len(bodies[named]))
+    return {"json": resolve(body, bodies[named]), **rest}

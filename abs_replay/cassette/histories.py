@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from abs_replay.cassette.answers import Answered
 from abs_replay.cassette.bodies import BadBody
 from abs_replay.cassette.headers import Alike
 from abs_replay.exchange import Channel
@@ -51,12 +52,14 @@ class Pointing:
     def __init__(self, ids: Iterable[str]) -> None:
         self._once = {id_ for id_, count in Counter(ids).items() if count == 1}
         self.headers = Alike()
+        self.answers = Answered()
         self._known: dict[_Table, dict[bytes, _Base]] = {}
 
     def begin(self) -> None:
         """A conversation begins: what stands before it may move, or go."""
         self._known.clear()
         self.headers.begin()
+        self.answers.begin()
 
     def named(self, id_: str) -> str | None:
         """Give an id that names one exchange, None for one that names several."""

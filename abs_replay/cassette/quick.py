@@ -5,6 +5,7 @@ whatever is wrong, is left to `read_exchange`, which says it. What is laid out a
 """
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from sys import intern
 from typing import Any, Final
@@ -13,7 +14,7 @@ from jiter import LosslessFloat
 from msgspec import Struct, ValidationError, convert
 
 from abs_replay.cassette.document import Wrong, seconds_of
-from abs_replay.cassette.exchanges import Earlier, noted, read_any_body, read_channel
+from abs_replay.cassette.exchanges import Earlier, noted, read_answer, read_asked, read_channel
 from abs_replay.cassette.headers import put_into, read_lines
 from abs_replay.cassette.making import chunk, exchange, made_body, request, response
 from abs_replay.exchange import Body, Channel, Exchange, Headers, Outcome, Request, Response
@@ -131,7 +132,7 @@ def _request(shown: _Request, earlier: Earlier) -> Request:
         intern(shown.method),
         intern(shown.target),
         _said(shown, earlier.asked_with),
-        _body(shown.body, earlier),
+        _body(shown.body, read_asked, earlier),
         shown.http_version,
         shown.scheme,
         intern(shown.host),
@@ -144,17 +145,17 @@ def _response(shown: _Response, earlier: Earlier) -> Response:
     return response(
         shown.status,
         _said(shown, earlier.answered_with),
-        _body(shown.body, None),
+        _body(shown.body, read_answer, earlier),
         intern(shown.reason),
         shown.http_version,
     )
 
 
-def _body(shown: _Body | None, earlier: Earlier | None) -> Body:
+def _body(shown: _Body | None, read: Callable[[_Body, Earlier], Body], earlier: Earlier) -> Body:
     if shown is None:
         return _NOTHING
     if "json" not in shown or not shown.keys() <= _JSON_KEYS:
-        return read_any_body(shown, earlier)
+        return read(shown, earlier)
     style = shown.get("style", "compact")
     if type(style) is not str:
         raise _Unusual

@@ -316,10 +316,10 @@ def test_a_pointer_out_of_its_conversation_is_refused() -> None:
         loads(edited({"as": "x1"}, begins="chapter"))
 
 
-def test_an_answer_points_to_nothing() -> None:
+def test_an_answer_points_to_no_request() -> None:
     document = json.loads(edited({"json": {}}))
     document["exchanges"][1]["response"]["body"] = {"as": "x1"}
-    with pytest.raises(CassetteError, match=r"response\.body: expected exactly one of"):
+    with pytest.raises(CassetteError, match=r"response\.body: as: the response of 'x1' is no JSON"):
         loads(json.dumps(document))
 
 
