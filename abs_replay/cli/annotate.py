@@ -38,21 +38,26 @@ def command(
 
     REF is an id or its beginning, a recording's name, last, or last~1. Traces have the tags of their
     recording; a trace of a recording that plays no session is graded by the session that it is called like.
+    Secrets in what is added become placeholders.
     """
     from abs_replay.cli.derived import derived
+    from abs_replay.cli.redaction import configured_rules
+    from abs_replay.redact import Redactor
     from abs_replay.store import Note, Store, default_path
 
     if name is None and note is None and not tags and not untag:
         raise UsageError("nothing to add: say --name, --tag, --untag or --note")
     if name is not None and not name.strip():
         raise UsageError("--name is empty: say what it is called")
+    clean = Redactor(configured_rules(say), say)
+    name, note = name and clean.text(name), note and clean.text(note)
     opened = Store(default_path(store, os.environ))
     if kind == "trace":
         derived(opened)  # those that nobody has read yet are not there to be found
     found = opened.find(ref, kind)
     if found.kind == "grading":
         raise UsageError(f"{ref} is a grading, and what it says stays as it was: annotate its traces")
-    changes = _changes(tags, untag)
+    changes = {key: value and clean.tag(key, value) for key, value in _changes(tags, untag).items()}
     opened.annotate(found, name, Note(changes, note))
     say(f"{found.kind} {found.id}: {', '.join(_said(name, changes, note))}")
 

@@ -73,12 +73,13 @@ class Redactor:
             recording,
             name=self.text(recording.name),
             session=recording.session and self.text(recording.session),
-            tags={self.text(key): self._tag(key, value) for key, value in recording.tags.items()},
+            tags={self.text(key): self.tag(key, value) for key, value in recording.tags.items()},
             upstreams=tuple(replace(each, url=self.text(each.url)) for each in recording.upstreams),
             marks=tuple(replace(each, name=each.name and self.text(each.name)) for each in recording.marks),
         )
 
-    def _tag(self, name: str, value: str) -> str:
+    def tag(self, name: str, value: str) -> str:
+        """Give a tag's value without secrets: all of it is one where its name says so."""
         secret = self._rules.builtin and is_of_parameter(_bytes(name))
         return _text(self._placeholders.of("key", _bytes(value))) if secret else self.text(value)
 

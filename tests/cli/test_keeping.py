@@ -85,6 +85,21 @@ def test_a_trace_is_named_tagged_and_noted_and_lists_tell_it(abs_: Abs) -> None:
     }
 
 
+def test_a_secret_in_what_is_added_is_written_nowhere(abs_: Abs, store: Store) -> None:
+    secret = "sk-proj-Abcdefghijklmnop1234567890"
+    status, _, told = abs_(
+        "annotate", "old", "--name", f"n {secret}", "--tag", "token=Zq8Kd83hsU2n", "--note", f"see {secret}"
+    )
+    assert (status, told) == (0, "recording r-old: called n <key:1>, tag token=<key:2>, noted\n")
+    documents = json.loads(abs_("ls", "--format", "json")[1])
+    assert [(each["note"], each["tags"]) for each in documents if each["id"] == "r-old"] == [
+        ("see <key:1>", {"token": "<key:2>"})
+    ]
+    held = b"".join(file.read_bytes() for file in store.path.parent.iterdir() if file.is_file())
+    assert secret.encode() not in held
+    assert b"Zq8Kd83hsU2n" not in held
+
+
 def test_an_exchange_is_noted(abs_: Abs) -> None:
     assert abs_("annotate", "e-r-old", "--tag", "slow=yes", "--note", "see the log")[0] == 0
     shown = abs_("show", "e-r-old")[1]
