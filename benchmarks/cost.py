@@ -32,10 +32,19 @@ def history(seed: int, turns: int = 40) -> bytes:
     return json.dumps({"model": "m-1", "messages": [system, *said], "stream": False}).encode()
 
 
-SMALL = [request("/v1/chat/completions", question(seed, 200)) for seed in range(100)]
-USUAL = [request("/v1/chat/completions", question(seed)) for seed in range(100)]
-LONG = [request("/v1/chat/completions", history(seed)) for seed in range(50)]
-STREAM = request("/v1/said", b"{}")
+KEY = b"authorization: Bearer sk-proj-Abcdefghijklmnop1234567890\r\n"
+
+
+def asked(path: str, body: bytes) -> bytes:
+    """A request with a key, as all are."""
+    head, end, rest = request(path, body).partition(b"\r\n")
+    return head + end + KEY + rest
+
+
+SMALL = [asked("/v1/chat/completions", question(seed, 200)) for seed in range(100)]
+USUAL = [asked("/v1/chat/completions", question(seed)) for seed in range(100)]
+LONG = [asked("/v1/chat/completions", history(seed)) for seed in range(50)]
+STREAM = asked("/v1/said", b"{}")
 
 
 async def _streams(port: int, count: int, at_once: int = 8) -> None:
