@@ -56,7 +56,13 @@ def baseline_of(options: Options, selection: "Selection") -> "Grading | None":
         say("warning: nothing to compare with, this is the first grading of these sessions in the store")
         return None
     say(f"--baseline last is {found}")
-    return store.grading(found)
+    kept, gates = store.grading(found), _gates(options)
+    if gates is not None and gates.compare and kept.report.result is not Result.PASSED:
+        say(
+            f"warning: {found} did not pass itself, and what it failed counts as no regression, be it the "
+            "last run of this very gate: name the grading to hold to with --baseline ID"
+        )
+    return kept
 
 
 def compared(options: Options, baseline: "Grading | None", grading: "Grading") -> "Comparison | None":

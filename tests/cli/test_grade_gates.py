@@ -80,6 +80,18 @@ def test_a_gate_knows_what_failed_before(abs_: Calls) -> None:
     assert "failed: --fail-on regression: 8 checks got worse" in worse[2]
 
 
+def test_a_gate_that_compares_with_its_own_failed_run_is_warned_of(abs_: Calls) -> None:
+    gate = (*KEPT, "--baseline", "last", "--fail-on", "regression")
+    graded(abs_, "free", *KEPT)
+
+    first, again = graded(abs_, "half", *gate), graded(abs_, "half", *gate)
+
+    assert (first[0], again[0]) == (1, 0)
+    assert "did not pass itself" not in first[2]
+    assert "did not pass itself, and what it failed counts as no regression" in again[2]
+    assert "--baseline ID" in again[2]
+
+
 def test_a_pass_rate_needs_no_baseline(abs_: Calls) -> None:
     assert graded(abs_, "half", "--min-pass-rate", "0.2")[0] == 0
     status, out, err = graded(abs_, "half", "--min-pass-rate", "0.5", "--format", "json")
