@@ -124,7 +124,7 @@ def _body(run: Run, check: Check) -> list[str]:
     line = run.lines.get(check.at)
     place = f"{run.file}:{line}" if run.file and line else run.file
     at = " ".join(part for part in (check.at, f"({place})" if place else "") if part)
-    lines = [check.label, check.reason, *([f"at {at}"] if at else [])]
+    lines = [_barred(check.label), _barred(check.reason), *([f"at {at}"] if at else [])]
     if check.verdict:
         if check.verdict.evidence:
             lines.append(f"steps {', '.join(map(str, check.verdict.evidence))} of {run.trace}")
@@ -134,7 +134,13 @@ def _body(run: Run, check: Check) -> list[str]:
 
 def _part(verdict: Verdict, margin: str) -> list[str]:
     own = f"{margin}{verdict.status.value}: {verdict.label or verdict.type}: {verdict.reason}"
-    return [own, *(part for child in verdict.children for part in _part(child, f"{margin}  "))]
+    return [_barred(own), *(part for child in verdict.children for part in _part(child, f"{margin}  "))]
+
+
+def _barred(text: str) -> str:
+    """Text whose further lines begin with a bar: GitHub takes a printed line for a command that begins with
+    `::error::`."""
+    return text.replace("\n", "\n| ")
 
 
 def _element(tag: str, **attributes: str) -> Element:

@@ -149,3 +149,14 @@ def test_with_failed_alone_the_counts_are_of_what_is_listed() -> None:
     assert root.attrib["tests"] == str(len(cases))
     assert all(len(case) == 1 for case in cases)
     assert "skipped" not in {child.attrib["type"] for case in cases for child in case}
+
+
+def test_no_printed_line_is_a_command_of_githubs() -> None:
+    said = "cut off\n::error::x\r\n  ::set-output name=x::y"
+    part = Verdict("evaluations[0].any_of[0]", "contains", Status.FAILED, said)
+    verdict = Verdict("evaluations[0]", "any_of", Status.FAILED, said, label=said, children=(part,))
+
+    text = render("junit", Report((Run("S", None, "t", Result.FAILED, (), (verdict,)),)))
+
+    assert not [line for line in text.splitlines() if line.strip().startswith("::")]
+    assert "\n| ::error::x" in text
