@@ -18,7 +18,7 @@ USAGE = {"prompt_tokens": 100, "completion_tokens": 2, "details": {"cached": 0, 
 
 
 def answer(id_: str, text: str, tokens: int = 100) -> Any:
-    message = {"role": "assistant", "content": text, "refusal": None, "annotations": []}
+    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None, "annotations": []}
     choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
     usage = {**USAGE, "prompt_tokens": tokens}
     return {"id": id_, "object": "chat.completion", "choices": choices, "usage": usage, "cost": 1.50e-7}
