@@ -219,3 +219,20 @@ def test_a_judge_is_asked_about_the_steps_with_words_alone(silent: Fields) -> No
     assert [one.evidence for one in align(Trace("t", steps), session).questions] == [
         {"steps": [{"actor": "assistant", "content": "hi"}]}
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"a": {"b": 1, "more": 2}, "more": 3}, 1),
+        ('{"a": {"b": 1}}', 1),
+        ({"a": {"b": 2}}, 1),  # its kind counts, and not its value (A6)
+        ({"a": {"b": "1"}}, "unmatched"),
+        ({"a": {}}, "unmatched"),
+        ({"a": 1}, "unmatched"),
+    ],
+)
+def test_an_object_within_content_has_the_same_keys_of_the_same_kinds(
+    content: Any, expected: int | str
+) -> None:
+    assert taken([{**RESPONSE, "content": {"a": {"b": 1}}}], [{**RESPONSE, "content": content}]) == [expected]
