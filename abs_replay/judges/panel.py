@@ -8,7 +8,7 @@ a changed threshold, not after a kill. What stops some questions does not lose t
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from abs_replay.errors import JudgeError
@@ -80,7 +80,7 @@ class Panel:
         progress: Progress | None = None,
     ) -> None:
         self._engine_of, self.terms, self._progress = engine_of, terms, progress
-        self._keeping = Keeping(store, clean, grading)
+        self._keeping, self._clean = Keeping(store, clean, grading), clean
         self._budget = Budget(terms.max_cost)
         self._runner: asyncio.Runner | None = None
         self._stopped: dict[str, str] = {}  # by the engine's fingerprint: what no question of it survives
@@ -231,7 +231,12 @@ class Panel:
         if len(votes) < self.terms.votes and question.digest in round_.refused:
             return silent(engine, round_.refused[question.digest])
         self.judges[engine.shown] = engine.fingerprint
-        return decided(engine, [votes[number] for number in sorted(votes)], self.terms.votes)
+        answer = decided(engine, [votes[number] for number in sorted(votes)], self.terms.votes)
+        if answer.cached:  # which was cleaned when it was kept
+            return answer
+        # Verdicts and reports repeat what a judge says, and it may quote a secret.
+        error = answer.error and self._clean(answer.error)
+        return replace(answer, reason=self._clean(answer.reason), error=error)
 
     def _count(self, questions: Sequence[Question], round_: _Round) -> None:
         asked = len(round_.asked)

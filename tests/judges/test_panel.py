@@ -302,7 +302,7 @@ def test_secrets_are_not_kept(store: Store) -> None:
     engine = Counting(lambda *_: Sample(1.0, "says sk-1", attempts=(attempt,), details={"said": "sk-1"}))
     asked = Question("d", "evaluations[0]", "llm_judge", "Is sk-1 kept?", {"steps": [{"content": "sk-1"}]})
     with Panel(lambda _: engine, store=store, clean=lambda text: text.replace("sk-1", "<key>")) as panel:
-        panel.ask([asked])
+        assert panel.ask([asked])["d"].reason == "says <key>"
     kept = [rows(store, f"SELECT * FROM {table}") for table in ("questions", "answers", "attempts")]
     assert "sk-1" not in repr(kept)
     assert repr(kept).count("<key>") == 6
