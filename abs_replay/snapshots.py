@@ -1,6 +1,7 @@
 """Keeps what is still open, about once a second, so that a kill takes no more of it than the last second.
 
-Cheap by taking turns: a turn ends after 10 ms, whatever is left waits for the next. Of a stream only what is
+Cheap by taking turns: a turn ends after 10 ms, whatever is left waits for the next. What is seen open for the
+first time is left until the next look, since most of it has ended by then. Of a stream only what is
 new since the last time is made clean and written; a body in a content-encoding can only be read from its
 beginning, so it is written whole, and the rarer the longer that took.
 """
@@ -16,7 +17,8 @@ from abs_replay.exchange import Body, Chunk, Exchange, header
 from abs_replay.redact import Redactor
 from abs_replay.store import Unfinished
 
-EVERY_S = 1.0
+EVERY_S = 0.9
+LOOKS = 2  # in that time
 TURN_S = 0.01
 CONTEXT = 8  # pieces that were written already and are read again: a secret may go on from there
 MOST = 1 << 20  # bytes of a body at a time
@@ -61,7 +63,9 @@ class Snapshots:
         self._complain = complain
         self._kept: dict[str, _Kept] = {}
         self._due: deque[Open] = deque()
-        self._next = time.monotonic() + EVERY_S
+        self._next = time.monotonic() + EVERY_S / LOOKS
+        self._look = 0
+        self._turns: dict[str, int] = {}  # of what is open, the look at which it is to be kept
 
     def patience(self) -> float:
         """Seconds until the next turn."""
@@ -71,10 +75,17 @@ class Snapshots:
         """Keep some of what is due."""
         now = time.monotonic()
         if now >= self._next and not self._due:
-            self._due.extend(self._opened())
-            self._next = now + EVERY_S
+            self._due.extend(self._whose_turn_it_is(self._opened()))
+            self._next = now + EVERY_S / LOOKS
         while self._due and time.monotonic() < now + TURN_S:
             self._keep(self._due.popleft())
+
+    def _whose_turn_it_is(self, opened: Sequence[Open]) -> list[Open]:
+        self._look += 1
+        turns = {each.id: self._turns.get(each.id, self._look + 1) for each in opened}
+        due = [each for each in opened if turns[each.id] <= self._look]
+        self._turns = turns | {each.id: self._look + LOOKS for each in due}
+        return due
 
     def ended(self, ids: Iterable[str]) -> None:
         """These are kept whole now."""

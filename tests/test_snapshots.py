@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from abs_replay.exchange import Body, Channel, Chunk, Exchange, Outcome, Recording, Request, Response, Role
-from abs_replay.redact import Redactor
-from abs_replay.snapshots import CONTEXT, Snapshots
+from abs_replay.redact import PLACEHOLDER, Redactor
+from abs_replay.snapshots import CONTEXT, LOOKS, Snapshots
 from abs_replay.store import Store, Unfinished
 from abs_replay.store.rows import exchange_of
 from abs_replay.store.unfinished import left_open
@@ -55,6 +55,13 @@ class Stream:
         )
 
 
+def take(snapshots: Snapshots) -> None:
+    """Let so much time pass that all that is open is kept."""
+    for _ in range(LOOKS):
+        snapshots._next = 0.0
+        snapshots.turn()
+
+
 class Case:
     """Snapshots of some streams, taken by hand."""
 
@@ -66,8 +73,7 @@ class Case:
         self.snapshots = Snapshots(self.unfinished, Redactor(), lambda: streams, self.said.append)
 
     def take(self) -> None:
-        self.snapshots._next = 0.0
-        self.snapshots.turn()
+        take(self.snapshots)
 
     def killed(self) -> tuple[Exchange, ...]:
         """What is in the store once nobody holds the folder."""
@@ -102,6 +108,17 @@ def test_of_a_stream_that_runs_only_what_is_new_is_asked_for(tmp_path: Path) -> 
     ]
     assert seen.request.body.data == b"{}"
     assert case.said == []
+
+
+def test_what_ends_before_the_next_look_is_not_written(tmp_path: Path) -> None:
+    case = Case(tmp_path / "store.duckdb", Stream("e1").says(b"data: 1\n\n"))
+    case.snapshots._next = 0.0
+    case.snapshots.turn()
+    assert not case.unfinished.path.exists()
+    case.snapshots._next = 0.0
+    case.snapshots.turn()
+    assert case.unfinished.path.exists()
+    case.killed()
 
 
 def test_what_was_left_is_folded_in_by_the_next_to_write(tmp_path: Path) -> None:
@@ -173,14 +190,15 @@ def test_what_is_kept_in_parts_is_what_would_be_kept_at_once(
     snapshots = Snapshots(unfinished, Redactor(), lambda: [stream], pytest.fail)
     for start in range(0, len(pieces) + 1, every):
         stream.says(*pieces[start : start + every])
-        snapshots._next = 0.0
-        snapshots.turn()
+        take(snapshots)
     unfinished.close()
     (seen,) = [exchange_of(row) for row in left_open(path)]
     whole = Redactor().redact(stream.unfinished())
     assert seen.response
     assert whole.response
-    assert whole.response.body.data.startswith(seen.response.body.data)
+    # But for the numbers: words that a later piece made another secret of have taken some.
+    numberless = [PLACEHOLDER.sub(rb"<\1>", each.response.body.data) for each in (whole, seen)]
+    assert numberless[0].startswith(numberless[1])
     assert whole.response.body.chunks[: len(seen.response.body.chunks)] == seen.response.body.chunks
     assert len(whole.response.body.chunks) - len(seen.response.body.chunks) <= 8
 
@@ -249,6 +267,8 @@ def test_a_turn_is_short_whatever_is_open(tmp_path: Path) -> None:
     streams = [Stream(f"e{number}").says(*events(0, 50)) for number in range(200)]
     case = Case(tmp_path / "store.duckdb", *streams)
     longest, turns = 0.0, 0
+    case.snapshots._next = 0.0
+    case.snapshots.turn()  # they are only seen
     case.snapshots._next = 0.0
     while turns == 0 or case.snapshots.patience() == 0:
         began = time.perf_counter()
