@@ -132,6 +132,13 @@ def test_its_own_capture_stands_behind_its_evaluations_alone(
     assert [verdict.status for verdict in run.steps[2].evaluations] == [status]
 
 
+def test_a_part_of_what_was_captured_depends_on_it(graded: Graded) -> None:
+    text = "behaviors:\n" + entry("assistant", "asks", BLOCKS, more="capture: { v: { id: x } },")
+    text += entry("user", "says") + entry("assistant", "informs", '{ type: contains, value: "{{v.id}}" }')
+    run = graded(text, step("assistant"), step("user"), step("assistant"))
+    assert statuses(run) == ["failed", "inconclusive"]
+
+
 def test_variables_carry_dependence_through_what_is_made_of_them(graded: Graded) -> None:
     text = "behaviors:\n" + entry("assistant", "asks", BLOCKS, more="capture: { a: x },")
     text += entry("user", "says", more='capture: { b: "{{a}}/1" },')
