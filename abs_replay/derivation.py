@@ -20,10 +20,11 @@ from dataclasses import replace
 from itertools import groupby
 
 from abs_replay import decoders
-from abs_replay.assembly import Account, ConversationKey, Fate, assemble, explain
-from abs_replay.decoders import Decoded
+from abs_replay.assembly import Account, ConversationKey, Fate, each_trace, explain
+from abs_replay.decoders import Decoded, Shelf
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Exchange, Mark, Recording
+from abs_replay.spilled import Spilled
 from abs_replay.store import IMPORTED, Derivation, LeftOut, Store, Whole, annotated
 from abs_replay.trace import NAME, Trace
 
@@ -170,12 +171,13 @@ def _assembled(
     traces: list[Trace] = []
     left: list[LeftOut] = []
     for name, part in parted(exchanges, recording.marks):
-        found = assemble(
+        found = each_trace(
             part,
             recording,
             by,
             lambda one: failed.setdefault(str(one.failed), []).append(one),
             lambda fate: left.append(_left(fate)),
+            Shelf(Spilled()),
         )
         traces += [called(trace, name) for trace in found]
     for ones in failed.values():

@@ -1,14 +1,14 @@
 """Decoding and assembling 10,000 chat exchanges: at least 20 MB/s, linear, in little memory.
 
-Each request repeats its history, which grows to 100 turns. Three loads: one conversation after the other;
-200 side by side that begin alike and bear no id; agents with their models and tools, side by side. Each
-runs in a process of its own, which makes the exchanges while they are read: what that takes is not
-counted. `json.loads` of the same requests is the peer. Memory is the process's peak above what its imports
-take, and should be at most 4 times the largest conversation. It can not be less than the traces themselves,
-of all conversations: what these take is told beside it.
+Each request repeats its history, which grows to 100 turns. The loads: one conversation after the other; 100
+side by side that begin alike and bear no id; agents with their models and tools, side by side; and, harder
+than what the target speaks of, 200 side by side of 50 turns. One process writes a load's exchanges to a
+file, another reads them from there, one at a time, and assembles them as the derivation of a recording
+does: what was said waits in a temporary file, and traces come one at a time, of which none is kept. What
+reading the load takes is not counted. `json.loads` of the same requests is the peer. Memory is the
+process's peak above what its imports take, and should be at most 4 times the largest conversation.
 """
 
-import gc
 import json
 import resource
 import subprocess
@@ -16,14 +16,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from abs_replay.assembly import assemble
+from abs_replay.assembly import assemble, each_trace
+from abs_replay.decoders import Shelf
 from abs_replay.exchange import Body, Channel, Chunk, Exchange, Request, Response, Role
+from abs_replay.spilled import Spilled
 
 EXCHANGES, TURNS = 10_000, 100
 LLM, AGENT, TOOL = (Channel(role, role.value) for role in (Role.LLM, Role.AGENT, Role.TOOL))
+CHANNELS = {channel.role.value: channel for channel in (LLM, AGENT, TOOL)}
 WORDS = "the order that was placed last week has left the house and will be with you on Friday morning "
 JSON = (("content-type", "application/json"),)
 
@@ -83,7 +86,7 @@ def one_by_one(count: int) -> Iterator[Exchange]:
         LARGEST[0] = max(LARGEST[0], chat.bytes)
 
 
-def side_by_side(count: int, width: int = 200) -> Iterator[Exchange]:
+def side_by_side(count: int, width: int = 100) -> Iterator[Exchange]:
     chats = [Chat(f"c{number}") for number in range(width)]
     for number in range(count):
         chat = chats[number % width]
@@ -126,10 +129,15 @@ def _behind(chat: Chat, step: int, id_: str, at: float, call: str) -> Iterator[E
     yield made(f"n{id_}", LLM, "/v1/chat/completions", at + 2, sent[:-2] + tail, got, 5.0)
 
 
+def many_side_by_side(count: int) -> Iterator[Exchange]:
+    return side_by_side(count, width=200)
+
+
 LOADS: dict[str, Callable[[int], Iterator[Exchange]]] = {
     "one by one": one_by_one,
     "side by side": side_by_side,
     "agents": agents,
+    "200 side by side": many_side_by_side,
 }
 LARGEST = [0]  # bytes of the largest conversation
 
@@ -157,18 +165,32 @@ class Counted:
             yield exchange
 
 
-def measure(load: str, count: int) -> None:
-    """Assemble a load, and print the bytes, seconds, the peer's, traces, peak, largest and result."""
+def write(load: str, count: int, path: Path) -> None:
+    """Write a load's exchanges, and print the bytes of its largest conversation."""
+    with path.open("wb") as file:
+        for one in LOADS[load](count):
+            sent, got = one.request.body.data, one.response.body.data if one.response else b""
+            head = one.id, one.channel.role, one.request.target, one.started_at, one.ended_ms
+            file.write(json.dumps((*head, len(sent), len(got))).encode() + b"\n" + sent + got)
+    print(json.dumps(LARGEST[0]))
+
+
+def written(path: Path) -> Iterator[Exchange]:
+    with path.open("rb") as file:
+        while line := file.readline():
+            id_, role, target, at, took, sent, got = json.loads(line)
+            yield made(id_, CHANNELS[role], target, at, file.read(sent), file.read(got), took)
+
+
+def measure(path: Path) -> None:
+    """Assemble a load, and print its bytes, the seconds, those of the peer, the traces, and the peak."""
     assemble(LOADS["one by one"](1))
-    LARGEST[0] = 0
     before = peak_memory()
     counted = Counted()
     started = time.process_time()
-    traces = assemble(counted.each(LOADS[load](count)))
+    traces = sum(1 for _ in each_trace(counted.each(written(path)), shelf=Shelf(Spilled())))
     seconds = time.process_time() - started - counted.seconds - counted.peer
-    peak = peak_memory() - before
-    figures = counted.bytes, seconds, counted.peer, len(traces), peak, LARGEST[0], weight(traces)
-    print(json.dumps(figures))
+    print(json.dumps((counted.bytes, seconds, counted.peer, traces, peak_memory() - before)))
 
 
 def peak_memory() -> int:
@@ -183,39 +205,30 @@ def peak_memory() -> int:
     return int(lines["VmHWM"].split()[0]) * 1024
 
 
-def weight(value: object) -> int:
-    """Give the bytes of everything that a value holds, each thing once."""
-    found: dict[int, object] = {}
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if id(one) not in found and not isinstance(one, type | Enum):
-            found[id(one)] = one
-            waiting += gc.get_referents(one)
-    return sum(map(sys.getsizeof, found.values()))
-
-
-def child(load: str, count: int) -> tuple[int, float, float, int, int, int, int]:
-    command = [sys.executable, "-m", "benchmarks.assembling", load, str(count)]
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    size, seconds, peer, traces, peak, largest, result = json.loads(output)
-    return size, seconds, peer, traces, peak, largest, result
+def child(*arguments: object) -> str:
+    command = [sys.executable, "-m", "benchmarks.assembling", *map(str, arguments)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def run() -> None:
     for load in LOADS:
         rates = []
         for share in (4, 2, 1):
-            size, seconds, peer, traces, peak, largest, result = child(load, EXCHANGES // share)
+            with TemporaryDirectory() as directory:
+                path = Path(directory) / "load"
+                largest = json.loads(child(path, load, EXCHANGES // share))
+                size, seconds, peer, traces, peak = json.loads(child(path))
             rates.append(size / 1e6 / seconds)
         print(
             f"{load}: {size / 1e6:.0f} MB in {seconds:.1f} s of one core, {traces} traces, "
             f"{rates[-1]:.0f} MB/s (target at least 20), {seconds / peer:.1f} times json.loads alone; "
             f"at a quarter and at half of it {rates[0]:.0f} and {rates[1]:.0f} MB/s; "
-            f"peak {peak / 1e6:.0f} MB, {peak / largest:.1f} times the largest conversation (target at most "
-            f"4), {peak / result:.1f} times the traces themselves, which take {result / 1e6:.0f} MB"
+            f"peak {peak / 1e6:.1f} MB, {peak / largest:.1f} times the largest conversation (target: 4)"
         )
 
 
 if __name__ == "__main__":
-    measure(sys.argv[1], int(sys.argv[2]))
+    if len(sys.argv) == 2:
+        measure(Path(sys.argv[1]))
+    else:
+        write(sys.argv[2], int(sys.argv[3]), Path(sys.argv[1]))

@@ -27,7 +27,7 @@ from abs_replay.assembly.sightings import Seen, seen
 from abs_replay.assembly.spans import reported
 from abs_replay.assembly.tickets import answered
 from abs_replay.assembly.tool_use import carry_out
-from abs_replay.decoders import Decoded, decode, forget
+from abs_replay.decoders import Decoded, Shelf, decode, forget
 from abs_replay.decoders.twice import with_twice
 from abs_replay.exchange import Exchange, Recording
 from abs_replay.trace import Branch, Step, Trace
@@ -53,16 +53,18 @@ def each_trace(
     by: ConversationKey | None = None,
     failed: Callable[[Decoded], None] | None = None,
     left_out: Callable[[Fate], None] | None = None,
+    shelf: Shelf | None = None,
 ) -> Iterator[Trace]:
     """Give the traces of a recording's exchanges, in the order in which they began.
 
     Each exchange's bytes are let go when it was read, and each conversation when it was told: who keeps
-    no trace has one in memory at a time. `failed` is told of each exchange whose decoder raised,
-    `left_out`, at the end, of each that is in no trace.
+    no trace has one in memory at a time. What was said waits on the `shelf` until then, if there is one.
+    `failed` is told of each exchange whose decoder raised, `left_out`, at the end, of each that is in no
+    trace.
     """
     silent: dict[str, Decoded] = {}
     for trace, conversation, _ in _told(
-        _read(_decoded(exchanges, failed), by, silent, _is_silent), recording
+        _read(_decoded(exchanges, failed, shelf), by, silent, _is_silent, shelf), recording
     ):
         settle(silent, conversation, bool(trace.steps))
         if trace.steps:
@@ -94,10 +96,12 @@ def explain_decoded(
 
 
 def _decoded(
-    exchanges: Iterable[Exchange], failed: Callable[[Decoded], None] | None = None
+    exchanges: Iterable[Exchange],
+    failed: Callable[[Decoded], None] | None = None,
+    shelf: Shelf | None = None,
 ) -> Iterator[tuple[Exchange, Decoded]]:
     for exchange in exchanges:
-        decoded = decode(exchange)
+        decoded = decode(exchange, shelf)
         if failed and decoded.failed:
             failed(decoded)
         yield exchange, decoded
@@ -109,9 +113,10 @@ def _read(
     by: ConversationKey | None,
     said: dict[str, Decoded],
     is_kept: Callable[[Decoded], bool],
+    shelf: Shelf | None = None,
 ) -> list[Seen]:
     """Read exchanges, each once; `said` gets what each says that is to be kept."""
-    pool = Pool()
+    pool = Pool(shelf)
     found: dict[str, Seen] = {}
     for exchange, decoded in exchanges:
         if exchange.id not in found:

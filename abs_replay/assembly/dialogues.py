@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from abs_replay.assembly.pool import Pool
-from abs_replay.assembly.sightings import Seen, without_history
+from abs_replay.assembly.sightings import Seen
 from abs_replay.decoders import Round
 
 
@@ -22,7 +22,7 @@ def _turn(one: Seen, said: Round, number: int, pool: Pool) -> Seen:
     return replace(
         one,
         decoded=replace(one.decoded, rounds=()),
-        turn=without_history(said.turn),
+        turn=pool.told(said.turn),
         start=one.start + said.asked_ms,
         end=one.start + said.answered_ms,
         line=line,

@@ -6,7 +6,6 @@ answered are shown in either case: an author writes about them. Thoughts are int
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import dropwhile, takewhile
 from typing import Final
 
@@ -217,7 +216,7 @@ class Narrator:
             if said and one.how:
                 said.notes.append(Note("echo", placed.seen.exchange.id, one.message.at, one.how))
             if one.added:
-                self._prompted(replace(one.message, content=one.added), placed.seen, _ADDED)
+                self._prompted(Message(one.message.role, one.added, at=one.message.at), placed.seen, _ADDED)
         if any(one.rewritten for one in found) and not any(one.is_whole for one in found):
             self._rewritten.add(id(placed))
 

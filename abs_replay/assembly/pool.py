@@ -7,13 +7,15 @@ is new alone is looked at, and what it goes on from is shared. A message's mark 
 """
 
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from sys import intern
 from typing import Final
 
 from abs_replay.assembly.threads import mark
-from abs_replay.decoders import Decoded, Message, Served, Thought
+from abs_replay.decoders import Decoded, Message, Served, Shelf, Thought, Turn
+from abs_replay.decoders.shelving import is_shelved
 from abs_replay.exact_json import Json
-from abs_replay.exchange import Request
+from abs_replay.exchange import Channel, Request
 
 _MOST: Final = 512  # beginnings of histories that go on side by side, two for each
 
@@ -95,11 +97,13 @@ class _Beginnings[Read]:
 class Pool:
     """Messages by what they say and where they stand."""
 
-    def __init__(self) -> None:
+    def __init__(self, shelf: Shelf | None = None) -> None:
+        self._shelf = shelf
         self._kept: dict[int, Message] = {}
         self._plain: dict[Message, Message] = {}
         self._heard: _Beginnings[_Heard] = _Beginnings()
         self._requests: dict[tuple[str, str], Request] = {}
+        self._channels: dict[Channel, Channel] = {}
         self._silent: dict[Decoded, Decoded] = {}
 
     def heard(self, history: Messages) -> _Heard:
@@ -122,11 +126,21 @@ class Pool:
 
     def keep(self, message: Message) -> Message:
         """Give the message that was kept first of those equal to this."""
-        if type(message.content) is str and not (message.calls or message.parts):
+        if not (message.calls or message.parts) and (is_shelved(message) or type(message.content) is str):
             return self._plain.setdefault(message, message)
         kept = self._kept.setdefault(_content(message), message)
         # What hashes alike and is another stays itself; 1 and true hash apart as text.
         return kept if kept is message or kept == message else message
+
+    def told(self, turn: Turn) -> Turn:
+        """Give a turn without the messages that it repeats, its reply on the shelf, if there is one."""
+        reply = self._shelf.kept(turn.reply) if self._shelf and turn.reply else turn.reply
+        # One text for all the turns of a model.
+        return replace(turn, history=(), reply=reply, model=intern(str(turn.model)) if turn.model else None)
+
+    def channel(self, channel: Channel) -> Channel:
+        """Give the channel that was kept first of those equal to this."""
+        return self._channels.setdefault(channel, channel)
 
     def request(self, method: str, target: str) -> Request:
         """Give a request with nothing in it."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from sys import intern
 
 from abs_replay.assembly.keys import ConversationKey, trace_id
 from abs_replay.assembly.pairing import Use
@@ -93,7 +92,7 @@ def seen(exchange: Exchange, decoded: Decoded, pool: Pool, by: ConversationKey |
     return Seen(
         _outlined(exchange, pool),
         _without_turn(decoded, pool),
-        without_history(turn) if turn else None,
+        pool.told(turn) if turn else None,
         start,
         start + max(took, 0.0) if took else start,
         line,
@@ -113,17 +112,11 @@ def _outlined(exchange: Exchange, pool: Pool) -> Exchange:
     request, response = exchange.request, exchange.response
     return Exchange(
         exchange.id,
-        exchange.channel,
+        pool.channel(exchange.channel),
         exchange.started_at,
         pool.request(request.method, request.target),
         _ANSWERED.setdefault(response.status, Response(response.status)) if response else None,
     )
-
-
-def without_history(turn: Turn) -> Turn:
-    """Give a turn without the messages that it repeats."""
-    # One text for all the turns of a model.
-    return replace(turn, history=(), model=intern(str(turn.model)) if turn.model else None)
 
 
 def _without_turn(decoded: Decoded, pool: Pool) -> Decoded:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from abs_replay.assembly.pairing import Use, agreement
 from abs_replay.assembly.pool import Line, Pool
-from abs_replay.assembly.sightings import Seen, without_history
+from abs_replay.assembly.sightings import Seen
 from abs_replay.assembly.threads import mark, plain
 from abs_replay.decoders import Call, Span, Turn
 from abs_replay.exchange import Channel, Role
@@ -109,7 +109,7 @@ def _turn(seen: _Work, span: Span, turn: Turn, one: Seen, pool: Pool) -> None:
     number = seen.turn(turn, start, end)
     if number is None:
         line, asides = pool.heard(turn.history)
-        made = _sighting(one, span, Role.LLM, without_history(turn), line)
+        made = _sighting(one, span, Role.LLM, pool.told(turn), line)
         seen.add(replace(made, asides=asides))
         return
     known = seen.all[number]

@@ -55,6 +55,7 @@ from abs_replay.decoders.events import (
 from abs_replay.decoders.failures import unreadable
 from abs_replay.decoders.fields import fault
 from abs_replay.decoders.installed import installed
+from abs_replay.decoders.shelving import Room, Shelf, is_open, put_on
 from abs_replay.decoders.unread import unread
 from abs_replay.exchange import Exchange
 
@@ -108,8 +109,13 @@ def version() -> str:
     return " ".join([DECODERS_VERSION, *plugins.versions(plugins.DECODERS, DECODERS)])
 
 
-def decode(exchange: Exchange) -> Decoded:
-    """Decode one exchange; never raises for what came over the wire."""
+def decode(exchange: Exchange, shelf: Shelf | None = None) -> Decoded:
+    """Decode one exchange; never raises for what came over the wire. A shelf gets what its history says."""
+    with put_on(shelf):
+        return _decoded(exchange)
+
+
+def _decoded(exchange: Exchange) -> Decoded:
     for name, decoder in _asked():
         try:
             if decoder.claims(exchange):
@@ -141,7 +147,8 @@ def _with_unread(decoded: Decoded, exchange: Exchange) -> Decoded:
     """Nothing of a history is left out without a word, nor what was wrong with a stream's bytes."""
     if decoded.turn is None:
         return decoded
-    chat_messages.REPLIES.learn(decoded.turn.reply)
+    if not is_open():  # on a shelf, each text has its place
+        chat_messages.REPLIES.learn(decoded.turn.reply)
     left, error = unread(exchange), unreadable(decoded.turn.error, response_content(exchange))
     if error != decoded.turn.error:
         decoded = replace(decoded, turn=replace(decoded.turn, error=error))
@@ -172,9 +179,11 @@ __all__ = [
     "Message",
     "Part",
     "Post",
+    "Room",
     "Round",
     "Said",
     "Served",
+    "Shelf",
     "Span",
     "Thought",
     "ToolUse",

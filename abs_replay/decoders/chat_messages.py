@@ -13,6 +13,7 @@ from typing import Any, Final
 from abs_replay.decoders.events import Call, Message, Part, Said, Served, Thought, composed
 from abs_replay.decoders.fields import items, obj, parse_or_none, structure, text
 from abs_replay.decoders.histories import Histories, Replies
+from abs_replay.decoders.shelving import kept
 from abs_replay.exact_json import Json
 
 _ROLES: Final = {"developer": "system", "function": "tool", "human": "user", "ai": "assistant"}
@@ -46,8 +47,8 @@ def _repeated(value: Mapping[str, Any], at: str) -> Message:
     """Read a message of a history; most are a role and words."""
     said = value.get("content")
     if len(value) == 2 and type(said) is str and said and (role := _PLAIN.get(value["role"])):
-        return Message(role, REPLIES.shared(said), at=at)
-    return message(value, at)
+        return kept(Message(role, REPLIES.shared(said), at=at))
+    return kept(message(value, at))
 
 
 def message(value: Mapping[str, Any], at: str) -> Message:

@@ -1,8 +1,8 @@
 """Histories that requests repeat, read once: of a further request only what is new need be read.
 
 Each request to a stateless API sends its whole history again. What was read of one is found by its
-last message, and taken where the further request begins with the very same values. Of these their texts
-are kept, which are those of the messages, or a digest.
+last message, and taken where the further request begins with the very same values. Of these short texts
+are kept, which are those of the messages, or a hash.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, Final
 
 from abs_replay.decoders.events import Message
+from abs_replay.decoders.shelving import SHORT
 
 LONGEST: Final = 4096  # characters of one message; what is longer is read each time
 _MESSAGES: Final = 8192  # of which what was read is kept
@@ -120,18 +121,25 @@ class Histories:
 
 def _outline(values: Sequence[Any], messages: Sequence[Message] = ()) -> list[object]:
     """Give two things of each value that tell it: role and content where it has nothing else, which are
-    the message's own texts where there is one; else nothing, and a digest."""
+    the message's own texts where there is one, or a hash where it is long; else nothing, and a digest."""
     found: list[object] = []
     for value in values:
         plain = type(value) is dict and len(value) == 2
         if plain and type(role := value.get("role")) is type(said := value.get("content")) is str:
-            found += (role, said)
+            found += (role, _told(said))
         else:
             found += (None, _digest(value))
     for place, message in enumerate(messages):
-        for at, own in ((2 * place, message.role), (2 * place + 1, message.content)):
-            found[at] = own if type(own) is str and own == found[at] else found[at]
+        said = 2 * place + 1
+        found[said - 1] = message.role if message.role == found[said - 1] else found[said - 1]
+        if type(found[said]) is str and found[said] == message.content:
+            found[said] = message.content
     return found
+
+
+def _told(text: str) -> str | int:
+    """Give a text, or what is less and tells it apart. (Of 64 bits, by a key that this process drew.)"""
+    return text if len(text) < SHORT else hash(text)
 
 
 def _digest(value: Any) -> object:
@@ -146,7 +154,7 @@ def _end(values: Sequence[Any], length: int, at: str) -> _End:
     last = values[length - 1]
     fields = last if isinstance(last, dict) else {}
     told = (fields.get("content"), fields.get("tool_call_id"))
-    return at, length, *(text if isinstance(text, str) else None for text in told)
+    return at, length, *(_told(text) if isinstance(text, str) else None for text in told)
 
 
 def _is_text(value: Any) -> bool:
