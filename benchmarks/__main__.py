@@ -6,6 +6,7 @@ from benchmarks import (
     aligning,
     assembling,
     chaos,
+    cost,
     evaluating,
     grading,
     growing,
@@ -26,6 +27,7 @@ from benchmarks.peers import NoPeer
 BENCHMARKS = {
     "startup": startup.run,
     "recording": recording.run,
+    "cost": cost.run,
     "under_load": under_load.run,
     "chaos": chaos.run,
     "hour": hour.run,
