@@ -11,7 +11,7 @@ pytestmark = pytest.mark.processes
 
 def test_nothing_is_lost_at_two_fifths_of_what_mitmdump_sustains_beside_many_streams(tmp_path: Path) -> None:
     with upstream() as target:
-        found = recorded(target, tmp_path, SHARE * sustained(target, 1), 4)
+        found = recorded(target, tmp_path, SHARE * sustained(target, 2), 10)
     assert found.steady.answered > 0
     assert (found.lost, found.missing) == (0, 0)
     assert max(found.steady.memory) < 300  # MiB
