@@ -197,7 +197,8 @@ def test_what_is_kept_in_parts_is_what_would_be_kept_at_once(
     assert seen.response
     assert whole.response
     # But for the numbers: words that a later piece made another secret of have taken some.
-    numberless = [PLACEHOLDER.sub(rb"<\1>", each.response.body.data) for each in (whole, seen)]
+    bodies = (whole.response.body, seen.response.body)
+    numberless = [PLACEHOLDER.sub(rb"<\1>", body.data) for body in bodies]
     assert numberless[0].startswith(numberless[1])
     assert whole.response.body.chunks[: len(seen.response.body.chunks)] == seen.response.body.chunks
     assert len(whole.response.body.chunks) - len(seen.response.body.chunks) <= 8
