@@ -12,15 +12,12 @@ from abs_replay.exchange import Body, Chunk, Exchange, Request, Response
 
 
 def _maker[**P, Made](kind: Callable[P, Made]) -> Callable[P, Made]:
-    named = [(field.name, Any, field) for field in fields(cast(Any, kind))]
-    twin: Any = make_dataclass(f"Open{kind.__name__}", named, slots=True)
-
-    def make(*values: Any) -> Made:
-        made = twin(*values)
+    def become(made: Any) -> None:
         made.__class__ = kind
-        return cast(Made, made)
 
-    return cast(Callable[P, Made], make)
+    named = [(field.name, Any, field) for field in fields(cast(Any, kind))]
+    twin = make_dataclass(f"Open{kind.__name__}", named, slots=True, namespace={"__post_init__": become})
+    return cast(Callable[P, Made], twin)
 
 
 exchange = _maker(Exchange)

@@ -1,9 +1,8 @@
 """JSON asked and answered with JSON, as most exchanges are, read from the very layout of `dumps`.
 
-It gives what `exchanges.read_exchange` would, or None for all that is laid out otherwise. No JSON becomes
-objects: what stands around the bodies is matched, the bytes of a body are made of the text that stands in
-the file. Two styles of JSON differ in their blanks alone, but for letters that are escaped; setting the
-blanks also checks that it is JSON.
+It gives what `exchanges.read_exchange` would, or None for all that is laid out otherwise. What stands around
+the bodies is matched; the bytes of a body are made of the text that stands in the file. Two styles of JSON
+differ in their blanks alone, but for letters that are escaped; setting the blanks also checks the JSON.
 """
 
 import re
@@ -11,6 +10,7 @@ from functools import lru_cache
 from sys import intern
 from typing import Final
 
+from jiter import from_json
 from msgspec import DecodeError
 from msgspec.json import format as laid_out
 
@@ -69,8 +69,8 @@ def _read(text: str, place: int, earlier: Earlier) -> tuple[Exchange, bool, int]
     asked_style, asked_at, *status_line = answered.groups()
     answered_style, answered_at, ended_ms, redacted = ended.groups()
     sent, answer = text[asked.end() : asked_end].encode(), text[answered.end() : answered_end].encode()
-    if not _once(b"[%b,%b]" % (sent, answer)):
-        raise _Unusual
+    for body in (sent, answer):  # of a key that stands twice readers take the last: refused, with others
+        from_json(body, allow_inf_nan=False, cache_mode="none", catch_duplicate_keys=True)
     asked_for, got = _body(sent, asked_style, asked_at), _body(answer, answered_style, answered_at)
     found = exchange(
         id_,
@@ -137,34 +137,3 @@ def _bytes(text: bytes, style: str) -> bytes:
     if ascii_only and (not text.isascii() or b"\x7f" in text):
         raise _Unusual
     return laid_out(text, indent=blanks)
-
-
-# -- keys that stand twice, of which readers take the last
-
-_TO_TEXT: Final = b'": "'
-_ALIKE = bytes.maketrans(b"0123456789", b"1" * 10)
-
-
-def _once(text: bytes) -> bool:
-    """Say whether no object has a key twice; where that is hard to tell, that one has.
-
-    Texts that are values are left empty: what remains is of few shapes. A text `": "` that is no end of a
-    key is taken for one, and leaves two texts side by side, which is no JSON.
-    """
-    if b"\\" in text:
-        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
-    first, *rest = text.split(_TO_TEXT)
-    shape = _TO_TEXT.join([first, *[part[part.find(b'"') :] for part in rest]]).translate(_ALIKE)
-    return _seen_apart(shape) if len(shape) < 4000 else _told_apart(shape)
-
-
-def _told_apart(shape: bytes) -> bool:
-    try:
-        read_fast(shape)
-    except ValueError:
-        return False
-    return True
-
-
-# One program's exchanges are mostly of few shapes.
-_seen_apart = lru_cache(maxsize=512)(_told_apart)
