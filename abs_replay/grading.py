@@ -216,11 +216,17 @@ def keep(
     id_: str | None = None,
 ) -> Grading:
     """Keep a report as a grading; the one returned bears its id."""
-    id_ = id_ or new_id(now)
-    digests = {file: hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files_of(sessions)}
-    grading = Grading(id_, now.timestamp(), replace(report, grading=id_), digests, made_by)
+    grading = made(report, sessions, now, made_by, id_ or new_id(now))
     store.save_grading(grading)
     return grading
+
+
+def made(
+    report: Report, sessions: Iterable[Template], now: datetime, made_by: Provenance, id_: str
+) -> Grading:
+    """A report as a grading, which is not kept yet."""
+    digests = {file: hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files_of(sessions)}
+    return Grading(id_, now.timestamp(), replace(report, grading=id_), digests, made_by)
 
 
 def files_of(sessions: Iterable[Template]) -> tuple[str, ...]:

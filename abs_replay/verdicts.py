@@ -217,7 +217,8 @@ class Report:
 class Provenance:
     """Who graded, with what: the commit that the session files were read at, and whether they differed
     from it (`dirty`), the version of abs-replay, the command without its secrets, the judges by their
-    names with their fingerprints, and how many votes each question had."""
+    names with their fingerprints, how many votes each question had, and the gates that did not hold, in
+    words: by those it was refused."""
 
     who: str | None = None
     commit: str | None = None
@@ -226,6 +227,7 @@ class Provenance:
     command: str | None = None
     judges: Mapping[str, str] = field(default_factory=dict)
     votes: int | None = None
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

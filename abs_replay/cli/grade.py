@@ -14,7 +14,7 @@ import click
 from abs_replay.cli.gates import gate_options
 from abs_replay.cli.grade_baseline import baseline_of, compared, outcome_of, refuse_mixed
 from abs_replay.cli.grade_options import Options, Work, store_to_keep_in
-from abs_replay.cli.grade_report import kept, print_, put_out_with, stopped
+from abs_replay.cli.grade_report import keep, made, print_, put_out_with, stopped
 from abs_replay.cli.grade_traces import choice_options, selected
 from abs_replay.cli.judge import judge_options, open_judge
 from abs_replay.cli.report_format import format_option
@@ -106,11 +106,12 @@ def _graded(work: Work, baseline: "Grading | None") -> int:
 
     try:
         report = _report(work, grade(work.selection, work.settings))
+        grading = made(report, work)
+        comparison = compared(work.options, baseline, grading)
     except KeyboardInterrupt:
         return stopped(work)
-    grading = kept(report, work)
-    comparison = compared(work.options, baseline, grading)
     outcome = outcome_of(work.options, grading.report, comparison)
+    keep(grading, outcome.refused, work)
     print_(grading.report, comparison, outcome.failures, work.options)
     outcome.told(grading.report)
     return outcome.status

@@ -1,6 +1,6 @@
 """`--baseline` of `abs grade`, and the gates that replace the condition of SEMANTICS R3 (DESIGN §7)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from abs_replay.cli.gates import gates_of
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from abs_replay.comparison import Comparison
     from abs_replay.comparison.gates import Gates
     from abs_replay.grading import Selection
+    from abs_replay.store import Store
     from abs_replay.verdicts import Grading, Report
 
+NOTHING_BEFORE = "nothing to compare with, and not every session passed"
 NO_PLACE = ("junit", "github")  # formats that can not show what flipped
 
 
@@ -51,18 +53,22 @@ def baseline_of(options: Options, selection: "Selection") -> "Grading | None":
     store = store_of(options)
     sessions = {template.name for _, template in selection.chosen}
     traces = {trace.id for trace, _ in selection.chosen}
-    found = store.last_comparable(sessions, traces) if store.path.exists() else None
+    found = _last_accepted(store, sessions, traces) if store.path.exists() else None
     if found is None:
-        say("warning: nothing to compare with, this is the first grading of these sessions in the store")
+        say("warning: nothing to compare with, no grading of these sessions in the store stands")
         return None
     say(f"--baseline last is {found}")
-    kept, gates = store.grading(found), _gates(options)
-    if gates is not None and gates.compare and kept.report.result is not Result.PASSED:
-        say(
-            f"warning: {found} did not pass itself, and what it failed counts as no regression, be it the "
-            "last run of this very gate: name the grading to hold to with --baseline ID"
-        )
-    return kept
+    return store.grading(found)
+
+
+def _last_accepted(store: "Store", sessions: Collection[str], traces: Collection[str]) -> str | None:
+    """The last grading that no gate refused: else a gate that is tried again would find the regression in
+    its own last run, and open."""
+    found = store.last_comparable(sessions, traces, accepted=True)
+    newest = store.last_comparable(sessions, traces)
+    if newest != found:
+        say(f"{newest} was refused by its gate, and is no baseline: --baseline {newest} accepts it")
+    return found
 
 
 def compared(options: Options, baseline: "Grading | None", grading: "Grading") -> "Comparison | None":
@@ -79,6 +85,7 @@ class Outcome:
 
     status: int
     failures: Sequence[str] | None = None
+    refused: Sequence[str] = ()  # the same, and that of a gate that found nothing to compare with
 
     def told(self, report: "Report") -> None:
         """Say what the exit status has from gates, which the report does not show."""
@@ -91,11 +98,14 @@ class Outcome:
 def outcome_of(options: Options, report: "Report", comparison: "Comparison | None") -> Outcome:
     """By the gates; without any, and where there is nothing to compare with, every session has to pass."""
     gates = _gates(options)
-    if gates is None or (gates.compare and comparison is None):
-        return Outcome(0 if report.result is Result.PASSED else 1)
+    passed = report.result is Result.PASSED
+    if gates is None:
+        return Outcome(0 if passed else 1)
+    if gates.compare and comparison is None:
+        return Outcome(0) if passed else Outcome(1, refused=(NOTHING_BEFORE,))
     from abs_replay.comparison.gates import failures
     from abs_replay.comparison.tallies import rate_of
 
     rate = rate_of(report.runs) if comparison is None else comparison.rate_after
     failed = failures(gates, rate, comparison)
-    return Outcome(1 if failed else 0, failed)
+    return Outcome(1 if failed else 0, failed, failed)

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from abs_replay.cli.grade_baseline import NO_PLACE
@@ -18,19 +19,27 @@ if TYPE_CHECKING:
     from abs_replay.verdicts import Grading, Report
 
 
-def kept(report: "Report", work: Work) -> "Grading":
-    """The report as a grading; kept in the store where the traces come from it, or `--store` names it."""
+def made(report: "Report", work: Work) -> "Grading":
+    """The report as a grading, which is not kept yet."""
     from abs_replay.verdicts import Grading
 
     store, sessions = store_to_keep_in(work.options), work.documents.sessions
     if store is None:
         return Grading("now", work.begun.timestamp(), report)
+    from abs_replay import grading
     from abs_replay.carrying import with_carried
     from abs_replay.cli.provenance import provenance_of
-    from abs_replay.grading import files_of, keep
 
-    made_by = provenance_of(files_of(sessions), work.judge)
-    return keep(with_carried(report, store), store, sessions, work.begun, made_by, work.id)
+    made_by = provenance_of(grading.files_of(sessions), work.judge)
+    return grading.made(with_carried(report, store), sessions, work.begun, made_by, work.id)
+
+
+def keep(grading: "Grading", refused: Sequence[str], work: Work) -> None:
+    """Keep it in the store where the traces come from that, or `--store` names it, with what it was refused
+    by: in one step, so that none is ever there without."""
+    store = store_to_keep_in(work.options)
+    if store is not None:
+        store.save_grading(replace(grading, provenance=replace(grading.provenance, refused=tuple(refused))))
 
 
 def stopped(work: Work) -> int:

@@ -71,7 +71,7 @@ def _row(each: "GradingSummary") -> tuple[str, ...]:
         each.id,
         moment(each.made_at),
         each.made_by.who or "",
-        each.result.value,
+        each.result.value + (", refused" if each.made_by.refused else ""),
         counted({result.value: count for result, count in each.runs.items()}),
         counted({status.value: count for status, count in each.verdicts.items()}),
         str(each.carried),
@@ -114,4 +114,5 @@ def provenance_json(made_by: "Provenance", files: Mapping[str, str]) -> dict[str
         "command": made_by.command,
         "judges": made_by.judges,
         "votes": made_by.votes,
+        "refused": list(made_by.refused),
     }

@@ -38,6 +38,8 @@ def _facts(grading: "Grading") -> Iterator[tuple[str, str]]:
     for judge, fingerprint in made_by.judges.items():
         votes = f", {made_by.votes} votes" if (made_by.votes or 1) > 1 else ""
         yield "judge", f"{judge} ({fingerprint}{votes})"
+    for gate in made_by.refused:
+        yield "refused by", gate
 
 
 def as_json(grading: "Grading") -> dict[str, "Json"]:

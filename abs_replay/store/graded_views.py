@@ -21,6 +21,7 @@ GRADINGS = View(
         ("files", "TRY_CAST(g.files AS JSON)", "each session file with the sha256 of its bytes"),
         ("judges", "TRY_CAST(g.judges AS JSON)", "the judges that were asked"),
         ("votes", "g.votes", "how often each question was asked"),
+        ("refused", "TRY_CAST(g.refused AS JSON)", "the gates that did not hold; null where none refused it"),
     ),
     """store.gradings g LEFT JOIN (
         SELECT grading, count(*) AS runs, count(*) FILTER (result = 'passed') AS passed,

@@ -36,6 +36,7 @@ def _provenance_values(made: Provenance) -> Row:
         plain(made.command),
         json_text(made.judges),
         made.votes,
+        json_text(made.refused) if made.refused else None,
     )
 
 

@@ -31,6 +31,7 @@ def provenance(row: Values) -> Provenance:
         command=row["command"],
         judges=json_value(row["judges"]) or {},
         votes=row["votes"],
+        refused=tuple(json_value(row["refused"]) or ()),
     )
 
 

@@ -94,14 +94,18 @@ def last_comparable(
     sessions: Collection[str],
     traces: Collection[str],
     before: str | None = None,
+    accepted: bool = False,
 ) -> str | None:
     """The newest grading of all these sessions, else of one, else (renamed since) of one of these traces; of
-    those that were made before the one of that id, where it is given."""
+    those that were made before the one of that id, where it is given, and, if `accepted`, that no gate
+    refused."""
     query = """
         SELECT g.id FROM gradings g JOIN runs r ON r.grading = g.id
         SEMI JOIN (SELECT unnest(?::VARCHAR[]) AS name) AS wanted ON wanted.name = r.{column}
-        WHERE ?::VARCHAR IS NULL
+        WHERE (
+            ?::VARCHAR IS NULL
             OR (g.made_at, g.rowid) < (SELECT (made_at, rowid) FROM gradings WHERE id = ?)
+        ) AND (g.refused IS NULL OR NOT ?)
         GROUP BY g.id, g.made_at, g.rowid
         ORDER BY {all_of_them} g.made_at DESC, g.rowid DESC LIMIT 1
     """
@@ -110,7 +114,9 @@ def last_comparable(
         ("trace", traces, ""),
     ):
         query_of = query.format(column=column, all_of_them=all_of_them)
-        found: list[tuple[str]] = connection.execute(query_of, [list(names), before, before]).fetchall()
+        found: list[tuple[str]] = connection.execute(
+            query_of, [list(names), before, before, accepted]
+        ).fetchall()
         if found:
             return found[0][0]
     return None

@@ -14,6 +14,7 @@ from abs_replay.store.schema import (
     LABELS,
     LEFT_OUT,
     LIVING,
+    REFUSED,
     SAID,
     TOKENS,
     WEBSOCKETS,
@@ -43,6 +44,7 @@ MIGRATIONS = (
     Migration(8, "what people said of evaluations", LABELS),
     Migration(9, "tokens from a cache, and of thinking", TOKENS),
     Migration(10, "what the user says in runs", SAID),
+    Migration(11, "which gates refused gradings", REFUSED),
 )
 CURRENT = MIGRATIONS[-1].version
 

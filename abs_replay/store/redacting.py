@@ -26,7 +26,7 @@ TEXTS = {
     "runs": ("bindings", "problem", "questions", "lines", "extra_labels"),
     "behaviors": ("target", "content"),
     "verdicts": ("reason", "label"),
-    "gradings": ("warnings", "command"),
+    "gradings": ("warnings", "command", "refused"),
     "questions": ("criteria", "prompt", "evidence"),
     "answers": ("reason", "error", "details"),
     "labels": ("note",),

@@ -85,7 +85,8 @@ _LATER_GRADINGS = {
     "judges": "VARCHAR",
     "votes": "INTEGER",
 }
-GRADING_COLUMNS = _FIRST_GRADINGS | _LATER_GRADINGS
+_LAST_GRADINGS = {"refused": "VARCHAR"}  # the gates that did not hold; null: they did, or there were none
+GRADING_COLUMNS = _FIRST_GRADINGS | _LATER_GRADINGS | _LAST_GRADINGS
 _FIRST_RUNS = {
     "grading": "VARCHAR",
     "run": "INTEGER",
@@ -259,3 +260,4 @@ ANSWERS = (
 LABELS = (_table("labels", LABEL_COLUMNS),)
 TOKENS = _added("steps", _LAST_STEPS)
 SAID = _added("runs", _SAID_IN_RUNS)
+REFUSED = _added("gradings", _LAST_GRADINGS)

@@ -216,11 +216,16 @@ class Store(Upkeep, Labelling, Querying, Answering):
             )
 
     def last_comparable(
-        self, sessions: Collection[str], traces: Collection[str], before: str | None = None
+        self,
+        sessions: Collection[str],
+        traces: Collection[str],
+        before: str | None = None,
+        accepted: bool = False,
     ) -> str | None:
-        """The id of the newest grading (made before that one) to compare these sessions and traces with."""
+        """The id of the newest grading (made before that one; that no gate refused, if `accepted`) to compare
+        these sessions and traces with."""
         with self._reading() as connection:
-            return gradings.last_comparable(connection, sessions, traces, before)
+            return gradings.last_comparable(connection, sessions, traces, before, accepted)
 
     def last_runs(self, wanted: Iterable[RunKey]) -> dict[RunKey, LastRun]:
         """The newest run of each of these sessions and traces that was graded."""

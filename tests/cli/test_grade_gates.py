@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,16 +81,64 @@ def test_a_gate_knows_what_failed_before(abs_: Calls) -> None:
     assert "failed: --fail-on regression: 8 checks got worse" in worse[2]
 
 
-def test_a_gate_that_compares_with_its_own_failed_run_is_warned_of(abs_: Calls) -> None:
-    gate = (*KEPT, "--baseline", "last", "--fail-on", "regression")
+GATE = (*KEPT, "--baseline", "last", "--fail-on", "regression")
+
+
+def gradings(abs_: Calls) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(abs_("gradings", *KEPT, "--format", "json")[1])
+    return found
+
+
+def test_a_gate_that_did_not_hold_does_not_when_it_is_tried_again(abs_: Calls) -> None:
     graded(abs_, "free", *KEPT)
 
-    first, again = graded(abs_, "half", *gate), graded(abs_, "half", *gate)
+    first, again = graded(abs_, "half", *GATE), graded(abs_, "half", *GATE)
 
-    assert (first[0], again[0]) == (1, 0)
-    assert "did not pass itself" not in first[2]
-    assert "did not pass itself, and what it failed counts as no regression" in again[2]
-    assert "--baseline ID" in again[2]
+    good, refused, tried_again = gradings(abs_)
+    assert (first[0], again[0]) == (1, 1)
+    assert f"--baseline last is {good['id']}\n" in again[2]
+    accept = (
+        f"{refused['id']} was refused by its gate, and is no baseline: --baseline {refused['id']} accepts it"
+    )
+    assert accept in again[2]
+    assert accept not in first[2]
+    assert good["refused"] == []
+    assert refused["refused"][0].startswith("--fail-on regression: 8 checks got worse")
+    assert tried_again["refused"] == refused["refused"]
+    assert abs_("gradings", *KEPT)[1].count("failed, refused ") == 2
+    assert "  refused by: --fail-on regression: 8 checks" in abs_("show", refused["id"], *KEPT)[1]
+
+
+@pytest.mark.parametrize("accepting", ["id", "no gate"])
+def test_what_a_gate_refused_is_a_baseline_once_someone_accepts_it(abs_: Calls, accepting: str) -> None:
+    graded(abs_, "free", *KEPT)
+    graded(abs_, "half", *GATE)
+    refused = gradings(abs_)[-1]["id"]
+    named = ("--baseline", refused, "--fail-on", "regression") if accepting == "id" else ()
+
+    accepted = graded(abs_, "half", *KEPT, *named)
+
+    assert accepted[0] == (0 if accepting == "id" else 1)
+    assert graded(abs_, "half", *GATE)[0] == 0
+
+
+def test_a_first_run_that_did_not_pass_is_no_baseline_of_its_gate(abs_: Calls) -> None:
+    first, again = graded(abs_, "half", *GATE), graded(abs_, "half", *GATE)
+
+    assert (first[0], again[0]) == (1, 1)
+    assert "nothing to compare with" in again[2]
+    assert "was refused" in again[2]
+    assert gradings(abs_)[0]["refused"] == ["nothing to compare with, and not every session passed"]
+
+
+def test_the_one_before_of_a_comparison_is_the_one_before_be_it_refused(abs_: Calls) -> None:
+    graded(abs_, "free", *KEPT)
+    for _ in range(2):
+        graded(abs_, "half", *GATE)
+    _, refused, last = gradings(abs_)
+
+    for between in ((), ("last~1", "last")):
+        assert abs_("diff", *between, *KEPT)[1].startswith(f"{refused['id']} → {last['id']}: nothing flipped")
 
 
 def test_a_pass_rate_needs_no_baseline(abs_: Calls) -> None:

@@ -89,7 +89,9 @@ REPORT = Report(
     carried=frozenset({("Refund — approved", "t-1", "behaviors[0].evaluations[0]")}),
     judging=Judging(3, 4, 1, {"openai gpt": Usage(3, 900, 40, 0.0125), "aws": Usage(1, 2, 3, None)}),
 )
-MADE_BY = Provenance("ann", "12ab", True, "0.1", "abs grade refund.abs.yaml", {"openai gpt": "f2"}, 3)
+MADE_BY = Provenance(
+    "ann", "12ab", True, "0.1", "abs grade refund.abs.yaml", {"openai gpt": "f2"}, 3, ("it fell",)
+)
 GRADING = Grading("g-1", 12.5, REPORT, {"refund.abs.yaml": "ab" * 32}, MADE_BY)
 
 
