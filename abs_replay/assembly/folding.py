@@ -127,10 +127,14 @@ def _before_what_follows(listed: Sequence[_Kept], one: Seen) -> None:
     Some lists begin with the newest: the posts that were known before say in which order this one is.
     """
     known = [kept.time for kept in listed if kept.seen is not one]
-    if len(known) < 2 or known != sorted(known):
+    if len(known) < 2:
+        return
+    if known == sorted(known):
+        listed = listed[::-1]
+    elif known != sorted(known, reverse=True):
         return
     latest = math.inf
-    for kept in reversed(listed):
+    for kept in listed:  # from the newest on
         kept.time = min(kept.time, math.nextafter(latest, -math.inf))
         latest = kept.time
 

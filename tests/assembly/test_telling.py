@@ -524,6 +524,21 @@ def test_a_post_that_is_seen_earlier_later_on_is_told_at_the_earlier_time(wire: 
     assert [source.exchange for source in steps[0].sources] == ["x2", "x1"]
 
 
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_a_post_that_only_a_list_shows_is_told_where_the_list_has_it(wire: Wire, newest_first: bool) -> None:
+    posts = [post("1", "user", "one"), post("2", "assistant", "two"), post("3", "user", "three")]
+    for at, shown in ((0, posts[:1]), (100, posts[2:]), (500, posts[::-1] if newest_first else posts)):
+        wire.add(Decoded("chat", session="s", posts=tuple(shown)), at, Role.AGENT)
+    assert [step.content for step in wire.steps()] == ["one", "two", "three"]
+
+
+def test_a_list_in_no_order_of_time_moves_no_post(wire: Wire) -> None:
+    posts = [post(words, "user", words) for words in ("one", "two", "three", "new")]
+    for at, shown in enumerate((posts[:1], posts[1:2], posts[2:3], [posts[2], posts[0], posts[3], posts[1]])):
+        wire.add(Decoded("chat", session="s", posts=tuple(shown)), at * 100, Role.AGENT)
+    assert [step.content for step in wire.steps()] == ["one", "two", "three", "new"]
+
+
 def test_a_call_asked_again_whose_first_exchange_was_not_seen_is_told_where_it_was_asked_again(
     wire: Wire,
 ) -> None:
