@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from abs_replay.verdicts import BehaviorResult, Report, Result, Run, Status, StepStatus, Verdict
+from abs_replay.judgement import Usage
+from abs_replay.verdicts import BehaviorResult, Judged, Report, Result, Run, Status, StepStatus, Verdict
 
 
 def run(result: Result = Result.PASSED, **more: Any) -> Run:
@@ -26,6 +27,13 @@ def behavior(status: StepStatus, **more: Any) -> BehaviorResult:
 )
 def test_a_report_is_its_worst_run(results: list[Result], worst: Result) -> None:
     assert Report(tuple(map(run, results))).result is worst
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+def test_a_verdict_was_asked_for_where_a_judge_was_called_for_it_or_for_a_part(calls: int) -> None:
+    judged = Verdict("a", "llm_judge", Status.PASSED, "so", judged=Judged("q", usage=Usage(calls)))
+    whole = Verdict("b", "all_of", Status.PASSED, "so", children=(judged,))
+    assert judged.asked is whole.asked is bool(calls)
 
 
 def test_a_run_that_broke_off_has_not_passed() -> None:

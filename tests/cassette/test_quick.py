@@ -153,6 +153,54 @@ def test_numbers_stay_as_they_were_written() -> None:
         assert read.request.body.data == b'{"a":%s,"long":"%s"}' % (number.encode(), long)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"id": "x"', '"outcome": "odd", "id": "x"', "outcome"),
+        ('"id": "x"', '"begins": "anew", "id": "x"', "begins"),
+        ('"ended_ms": 4.25', '"ended_ms": "soon"', "ended_ms"),
+        ('"ended_ms": 4.25', '"ended_ms": 1e999', "ended_ms"),
+        ('"status": 200', '"status": 99', "status"),
+        ('"style": "spaced"', '"style": 7', "style"),
+        ('"style": "spaced"', '"style": "tabs"', "style"),
+    ],
+)
+def test_what_is_wrong_is_left_to_the_slower_reader_which_says_it(old: str, new: str, said: str) -> None:
+    text = text_of(exchange(b'{"a": 1}', b'{"b": 2}'))
+    assert old in text
+    assert at_speed(text.replace(old, new)) is None
+    with pytest.raises(CassetteError, match=said):
+        loads(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"a": "letter"', '"a": "l\\u0065tter"'),
+        ('"a": "letter"', '"a": "\u00e9"'),
+        ('"a": "letter"', '"a": "x\x7f"'),
+    ],
+)
+def test_letters_that_blanks_do_not_set_are_left_to_another_reader(old: str, new: str) -> None:
+    text = text_of(exchange(b'{"a":"letter"}', b"{}")).replace(
+        '"json"', '"style": "compact ascii", "json"', 1
+    )
+    changed = lay_out(json.loads(text)).replace(old, new)
+    assert usual(changed, place_in(changed), Earlier()) is None
+    assert at_speed(changed) in (None, slowly(changed))
+    assert loads(changed).exchanges[0] == slowly(changed)
+
+
+def test_what_stands_before_a_beginning_is_pointed_to_no_more() -> None:
+    text = text_of(exchange(b'{"a":1}', b'{"b":2}'), begins=frozenset("x"))
+    earlier = Earlier()
+    earlier["before"] = b"{}"
+    read = usual(text, place_in(text), earlier)
+    assert read is not None
+    assert read[1]
+    assert list(earlier) == ["x"]
+
+
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [path, *(place for key, item in inner for place in places(item, (*path, key)))]
