@@ -1,14 +1,13 @@
-"""What two gradings of the same traces say beyond these traces: tests and intervals, nearly all SciPy's.
+"""What two gradings of the same traces say beyond these traces: tests and intervals, all of them SciPy's.
 
-SciPy takes a second or two to load, and is loaded by what is asked of it only; not for the interval of a
-rate, which stands in every comparison.
+SciPy takes a second or two to load, and is loaded by what is asked of it only: where nothing is tested and no
+interval is shown, not at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any
 
 FEWEST_TO_TEST = 5  # with fewer one-way flips, mid-p can not come below 0.05
@@ -59,16 +58,13 @@ def mcnemar_mid_p(worse: int, better: int) -> float:
 
 
 def wilson(passed: int, total: int) -> Interval:
-    """Wilson's 95 % interval of a rate (Wilson 1927); all of 0 to 1 where there is nothing."""
+    """Wilson's 95 % interval of a rate; all of 0 to 1 where there is nothing."""
     if total == 0:
         return 0.0, 1.0
-    from statistics import NormalDist
+    from scipy.stats import binomtest
 
-    z = NormalDist().inv_cdf(0.975)
-    around, centre = 2 * (total + z * z), 2 * passed + z * z
-    spread = z * sqrt(z * z + 4 * passed * (total - passed) / total)
-    low = 0.0 if passed == 0 else (centre - spread) / around
-    return low, 1.0 if passed == total else (centre + spread) / around
+    found = binomtest(passed, total).proportion_ci(0.95, method="wilson")
+    return float(found.low), float(found.high)
 
 
 def bootstrapped(sums: Sequence[float], sizes: Sequence[int]) -> Interval:

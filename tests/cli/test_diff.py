@@ -125,14 +125,14 @@ def test_a_file_that_is_no_report_is_refused_in_one_line(abs_: Calls, content: s
     assert err.count("\n") == 1
 
 
-def test_facts_are_compared_without_loading_what_tests_them(abs_: Calls) -> None:
+def test_facts_are_compared_without_loading_what_tests_them_where_no_interval_is_shown(abs_: Calls) -> None:
     for name, status in (("old", Status.PASSED), ("new", Status.FAILED)):
         Path(f"{name}.json").write_text(render("json", report(status, name)))
     code = """
 import sys
 from abs_replay.cli import cli
 from abs_replay.cli.failure import run
-assert run(cli, ["diff", "old.json", "new.json"]) == 0
+assert run(cli, ["diff", "old.json", "new.json", "--format", "github", "--fail-on", "regression"]) == 1
 assert not {"scipy", "numpy", "duckdb"} & sys.modules.keys()
 """
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)

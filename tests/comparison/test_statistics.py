@@ -36,7 +36,7 @@ def test_wilsons_interval_is_that_of_scipy(total: int, data: st.DataObject) -> N
 
     theirs = binomtest(passed, total).proportion_ci(0.95, method="wilson")
 
-    assert wilson(passed, total) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+    assert wilson(passed, total) == (theirs.low, theirs.high)
 
 
 def test_the_bootstrap_of_a_mean_comes_close_to_theory_and_repeats_itself() -> None:
