@@ -14,6 +14,7 @@ from abs_replay.comparison.flips import (
     Incomparable,
     direction,
     flipped,
+    resting,
     why_alone,
     why_undecided,
 )
@@ -103,12 +104,14 @@ def compare(before: Grading, after: Grading) -> Comparison:
     anew = tuple(pair for pair in same if not _carried(pair.before, pair.after))
     names = dict.fromkeys((old.session, new.session) for old, new in both if old.session != new.session)
     scenarios = {id(new): scenario_of(new) for _, new in both}
+    flips, matches = flipped(decided), flipped(_matches(both))
+    results = flipped((_result(old), _result(new)) for old, new in both if old.result is not new.result)
     return Comparison(
         before=before.id,
         after=after.id,
-        flips=flipped(decided),
-        matches=flipped(_matches(both)),
-        results=flipped((_result(old), _result(new)) for old, new in both if old.result is not new.result),
+        flips=flips,
+        matches=matches,
+        results=resting(results, flips + matches, incomparable),
         incomparable=incomparable,
         same=len(same),
         carried=len(same) - len(anew),

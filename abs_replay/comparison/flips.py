@@ -1,12 +1,12 @@
 """Two checks that belong together: a flip where both were decided, incomparable where one was not."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from abs_replay.comparison.causes import Cause, causes
 from abs_replay.comparison.pairing import Check
-from abs_replay.verdicts import Status, Verdict
+from abs_replay.verdicts import Run, Status, StepStatus, Verdict
 
 DECIDED = (Status.PASSED, Status.FAILED)
 
@@ -26,6 +26,7 @@ class Flip:
     before: Check
     after: Check
     wavers: bool = False  # whether the judge of a side is known to have said otherwise to its question
+    rests: bool = False  # of a whole session: whether it flipped by unstable flips alone
 
     @property
     def direction(self) -> Direction:
@@ -40,7 +41,12 @@ class Flip:
         """Whether to ask again could undo it: votes were split, or nothing changed but the answer, or the
         same judge did say otherwise once."""
         verdicts = (self.before.verdict, self.after.verdict)
-        return self.wavers or any(map(_split, verdicts)) or self.causes == (Cause.NOISE,)
+        return self.wavers or self.rests or any(map(_split, verdicts)) or self.noise
+
+    @property
+    def noise(self) -> bool:
+        """Whether nothing at all changed but what the same judge answered."""
+        return self.causes == (Cause.NOISE,)
 
 
 def _split(verdict: Verdict | None) -> bool:
@@ -101,6 +107,36 @@ def why_undecided(before: Status, after: Status) -> str | None:
 
 def _named(status: Status) -> str:
     return status.value.replace("_", " ")
+
+
+def resting(
+    results: Iterable[Flip], flips: Iterable[Flip], incomparable: Iterable[Incomparable]
+) -> tuple[Flip, ...]:
+    """Mark the flips of whole sessions that nothing but unstable flips can have made."""
+    shaky: set[int] = set()
+    firm: set[int] = set()
+    for flip in flips:
+        (shaky if flip.unstable else firm).add(id(flip.after.run))
+    for pair in incomparable:
+        firm |= {id(check.run) for check in (pair.before, pair.after) if check and _weighs(pair, check)}
+    return tuple(replace(flip, rests=_rests(flip, shaky, firm)) for flip in results)
+
+
+def _weighs(pair: Incomparable, check: Check) -> bool:
+    alone = pair.before is None or pair.after is None
+    return check.status not in (Status.PASSED, Status.SKIPPED) if alone else pair.changed
+
+
+def _rests(flip: Flip, shaky: Collection[int], firm: Collection[int]) -> bool:
+    old, new = flip.before.run, flip.after.run
+    return (
+        _without_rules(old) == _without_rules(new) and id(new) in shaky and not {id(old), id(new)} & set(firm)
+    )
+
+
+def _without_rules(run: Run) -> tuple[str | None, list[tuple[StepStatus, bool]]]:
+    """What decides a run beside its evaluations."""
+    return run.problem, [(step.status, run.fails(step)) for step in run.steps]
 
 
 def flipped(pairs: Iterable[tuple[Check, Check]]) -> tuple[Flip, ...]:

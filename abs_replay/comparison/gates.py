@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from abs_replay.comparison import Comparison, Direction
+from abs_replay.comparison import Comparison, Direction, Flip
 from abs_replay.comparison.pairing import Check
 from abs_replay.comparison.tallies import Rate, adjusted
 
@@ -62,15 +62,20 @@ def _failures(gates: Gates, rate: Rate, comparison: Comparison | None) -> Iterat
 
 
 def _got_worse(comparison: Comparison) -> Iterator[str]:
-    """What can not be decided any more counts: nobody knows that it still passes."""
+    """What can not be decided any more counts: nobody knows that it still passes. What counts not is where
+    nothing changed but the answer of the same judge to the same question."""
     lost = [pair.after for pair in comparison.incomparable if pair.regressed and pair.after]
     flips = [flip for flip in comparison.matches + comparison.flips if flip.direction is Direction.REGRESSION]
-    worse = [flip.after for flip in flips] + lost
+    worse = [flip.after for flip in flips if not flip.noise] + lost
     if worse:
         undecided = f", {len(lost)} of them not decided any more" if lost else ""
         yield f"--fail-on regression: {_counted(worse)} got worse{undecided}: {_named(worse)}"
-    elif sessions := [flip.after for flip in comparison.regressions]:
+    elif sessions := [flip.after for flip in comparison.results if _firmly_worse(flip)]:
         yield f"--fail-on regression: {_counted(sessions)} got worse by what was added: {_named(sessions)}"
+
+
+def _firmly_worse(flip: Flip) -> bool:
+    return flip.direction is Direction.REGRESSION and not flip.unstable
 
 
 def _changed(comparison: Comparison) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from abs_replay.comparison import Comparison
-from abs_replay.comparison.flips import Flip
+from abs_replay.comparison.flips import Flip, resting
 from abs_replay.verdicts import Verdict
 
 type Asked = tuple[str, str]  # the question's digest, the judge's fingerprint
@@ -19,7 +19,9 @@ def asked(comparison: Comparison) -> set[Asked]:
 
 def with_repeats(comparison: Comparison, said: Said) -> Comparison:
     """Mark flips of which a side was also answered otherwise; `said` has all scores that are known."""
-    return replace(comparison, flips=tuple(_marked(flip, said) for flip in comparison.flips))
+    flips = tuple(_marked(flip, said) for flip in comparison.flips)
+    results = resting(comparison.results, flips + comparison.matches, comparison.incomparable)
+    return replace(comparison, flips=flips, results=results)
 
 
 def _marked(flip: Flip, said: Said) -> Flip:

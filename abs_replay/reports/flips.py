@@ -26,12 +26,12 @@ def render(comparison: Comparison, screen: Screen = PAPER) -> str:
     """Write what flipped, rule by rule, with the reasons before and after."""
     tallies = {tally.place: tally for tally in comparison.tallies}
     lines = list(_headline(comparison))
-    unstable = [flip for flip in comparison.flips if flip.unstable]
+    apart = unstable(comparison)
     for place, flips in grouped(stable(comparison)).items():
         lines += ["", *_rule(place, flips, tallies.get(place), comparison.floor, screen)]
-    if unstable:
+    if apart:
         lines += ["", UNSTABLE]
-    for place, flips in grouped(unstable).items():
+    for place, flips in grouped(apart).items():
         lines += ["", *_rule(place, flips, tallies.get(place), comparison.floor, screen)]
     lines += ["", *_closing(comparison, screen)]
     return "\n".join(lines) + "\n"
@@ -39,8 +39,16 @@ def render(comparison: Comparison, screen: Screen = PAPER) -> str:
 
 def stable(comparison: Comparison) -> list[Flip]:
     """All flips that asking again would not undo; whole sessions last, which flip with what is in them."""
-    flips = comparison.flips + comparison.matches + comparison.results
-    return [flip for flip in flips if not flip.unstable]
+    return [flip for flip in _sessions_last(comparison) if not flip.unstable]
+
+
+def unstable(comparison: Comparison) -> list[Flip]:
+    """The others: judged rules, and sessions that flipped by them alone."""
+    return [flip for flip in _sessions_last(comparison) if flip.unstable]
+
+
+def _sessions_last(comparison: Comparison) -> tuple[Flip, ...]:
+    return comparison.flips + comparison.matches + comparison.results
 
 
 def _headline(comparison: Comparison) -> Iterator[str]:

@@ -20,6 +20,7 @@ from abs_replay.reports.flips import (
     rate,
     stable,
     tested,
+    unstable,
     what_did_not_flip,
 )
 from abs_replay.reports.markdown_text import (
@@ -47,7 +48,7 @@ def render(
     room.add(*(f"- {line.strip()}" for line in by_cause(comparison)))
     room.add(*(f"\n{line}" for line in noise_floor(comparison.floor)))
     left_out = _rules(comparison, stable(comparison), "", room)
-    left_out += _rules(comparison, [flip for flip in comparison.flips if flip.unstable], "unstable · ", room)
+    left_out += _rules(comparison, unstable(comparison), "unstable · ", room)
     for name, listed in what_did_not_flip(comparison):
         lines = [f"- {code(heading)}: {summary}" for heading, summary in counted(listed).items()]
         left_out += folded(f"{name}: {plural(len(listed), 'evaluation')}", lines, room)

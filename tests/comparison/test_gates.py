@@ -47,6 +47,17 @@ def test_a_session_that_only_an_added_rule_fails_got_worse() -> None:
     assert failed(ANY, found) == "--fail-on any: 1 check changed: t session"
 
 
+def test_what_the_same_judge_says_otherwise_to_the_same_question_is_no_regression() -> None:
+    noise = compared((P, F), (F, P), judge="j")
+    assert failed(REGRESSION, noise) == ""
+    assert failed(ANY, noise).startswith("--fail-on any: 2 checks changed")
+    # A split of its votes on another trace may well be one.
+    split = verdict(F, judge="j", question="R", scores=(0.0, 0.0, 1.0), unstable=True)
+    found = compare(grading("a", run(verdict(P, judge="j"))), grading("b", run(split)))
+    assert found.flips[0].unstable
+    assert failed(REGRESSION, found).startswith("--fail-on regression: 1 check got worse")
+
+
 def test_any_change_is_any_change_of_status() -> None:
     assert failed(ANY, compared((P, P), (E, E))) == ""
     for pair in ((F, P), (P, F), (F, E), (E, P), (P, S)):
