@@ -6,6 +6,7 @@ is found before the first trace is judged (SEMANTICS V3). Time is linear in the 
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
@@ -100,6 +101,17 @@ def left_out_of(selection: Selection) -> str:
     """Say in words how many stored traces were left out; empty where none was."""
     counts = ((selection.others, "of other sessions"), (selection.nameless, "that name{} no session"))
     return " and ".join(_count(count, which) for count, which in counts if count)
+
+
+def namesakes_of(selection: Selection) -> str:
+    """Say in words where several of the chosen traces have one name; empty where none have."""
+    counts = Counter((template.name, trace.id) for trace, template in selection.chosen)
+    several = [(name, count) for (_, name), count in counts.items() if count > 1]
+    if not several:
+        return ""
+    (name, count), others = several[0], len(several) - 1
+    more = f", and several each of {others} other name{'' if others == 1 else 's'}" if others else ""
+    return f"{count} traces are called {name}{more}"
 
 
 def _count(count: int, which: str) -> str:

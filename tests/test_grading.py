@@ -14,6 +14,7 @@ from abs_replay.grading import (
     grade,
     keep,
     left_out_of,
+    namesakes_of,
     new_id,
     select_given,
     select_stored,
@@ -129,6 +130,17 @@ def test_a_stored_trace_that_is_called_like_a_session_is_judged_by_it_unless_it_
 
     assert names(selection.chosen) == [("t-1", "Entrance fee")]
     assert left_out_of(selection) == "1 trace of other sessions"
+
+
+def test_traces_of_one_name_are_said_to_be_several(sessions: Loads) -> None:
+    def told(*ids: str) -> str:
+        return namesakes_of(select_given([trace(id_) for id_ in ids], sessions(FEE)))
+
+    assert told("t", "u") == ""
+    assert told("t", "u", "t") == "2 traces are called t"
+    assert (
+        told("t", "u", "v", "t", "u", "v", "u") == "2 traces are called t, and several each of 2 other names"
+    )
 
 
 def test_where_nothing_stored_is_selected_the_error_says_how_many_and_what_to_do(sessions: Loads) -> None:

@@ -149,12 +149,14 @@ def _settings(options: Options, judge: "Chain") -> "Settings":
 
 
 def _report(work: Work, runs: "tuple[Run, ...]") -> "Report":
-    from abs_replay.grading import left_out_of
+    from abs_replay.grading import left_out_of, namesakes_of
     from abs_replay.verdicts import Report
 
     warnings = [*work.documents.warnings, *work.judge.troubles()]
     if left_out := left_out_of(work.selection):
         warnings.append(Problem(f"not graded: {left_out}; --session-for NAME grades them as well"))
+    if several := namesakes_of(work.selection):
+        warnings.append(Problem(f"{several}: each is graded; abs rm takes away what was imported twice"))
     return Report(
         runs,
         warnings=tuple(map(_warning, warnings)),

@@ -4,7 +4,7 @@ A verdict is carried over where fingerprint, status and score are the same; that
 deterministic rule was computed anew all the same.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from abs_replay.comparison.causes import Cause
@@ -28,6 +28,7 @@ from abs_replay.comparison.pairing import (
     matches_of,
     paired,
     paired_runs,
+    several,
 )
 from abs_replay.comparison.results import not_passed
 from abs_replay.comparison.scenarios import Value, sampled, scenario_of
@@ -98,11 +99,11 @@ def compare(before: Grading, after: Grading) -> Comparison:
     runs = paired_runs(before.report.runs, after.report.runs)
     both = [(old, new) for old, new in runs if old and new]
     evaluations = list(_evaluations(runs))
-    traces = {(run.session, run.trace) for pair in both for run in pair}
-    decided, incomparable = _sorted_out(evaluations, traces)
+    names = several(before.report.runs) | several(after.report.runs)
+    decided, incomparable = _sorted_out(evaluations, {id(run) for pair in both for run in pair}, names)
     same = [Flip(old, new) for old, new in decided if old.status is new.status]
     anew = tuple(pair for pair in same if not _carried(pair.before, pair.after))
-    names = dict.fromkeys((old.session, new.session) for old, new in both if old.session != new.session)
+    renamed = dict.fromkeys((old.session, new.session) for old, new in both if old.session != new.session)
     scenarios = {id(new): scenario_of(new) for _, new in both}
     flips, matches = flipped(decided), flipped(_matches(both))
     results = flipped((_result(old), _result(new)) for old, new in both if old.result is not new.result)
@@ -120,7 +121,7 @@ def compare(before: Grading, after: Grading) -> Comparison:
         rate_after=rate_of(after.report.runs),
         sessions=sampled(_went(both)),
         anew=anew,
-        renamed=tuple(names),
+        renamed=tuple(renamed),
         floor=floor_of((old, new) for old, new in evaluations if old and new),
     )
 
@@ -138,15 +139,17 @@ def _matches(both: Sequence[tuple[Run, Run]]) -> Iterator[tuple[Check, Check]]:
 
 
 def _sorted_out(
-    pairs: Pairs[Check], traces: set[tuple[str, str]]
+    pairs: Pairs[Check], beside: Collection[int], names: Collection[tuple[str, str]]
 ) -> tuple[list[tuple[Check, Check]], tuple[Incomparable, ...]]:
-    """Tell pairs that can be compared from those that can not; `traces` are in both gradings."""
+    """Tell pairs that can be compared from those that can not; `beside` are the runs that have one beside
+    them, by their `id()`, `names` those that several runs of a grading have."""
     decided, incomparable = [], []
     for old, new in pairs:
         if old is None or new is None:
-            one = old or new
-            in_both = one is not None and (one.session, one.trace) in traces
-            incomparable.append(Incomparable(old, new, why_alone(old is not None, in_both)))
+            for one in filter(None, (old, new)):
+                namesakes = (one.session, one.trace) in names
+                alone = why_alone(old is not None, id(one.run) in beside, namesakes)
+                incomparable.append(Incomparable(old, new, alone))
         elif why := why_undecided(old.status, new.status):
             incomparable.append(Incomparable(old, new, why))
         else:

@@ -8,6 +8,7 @@ from abs_replay.comparison.causes import Cause, causes
 from abs_replay.comparison.pairing import Check
 from abs_replay.verdicts import Run, Status, StepStatus, Verdict
 
+SEVERAL = "several traces of this name"
 DECIDED = (Status.PASSED, Status.FAILED)
 
 
@@ -88,9 +89,11 @@ def direction(before: Status, after: Status) -> Direction:
     return Direction.CHANGE
 
 
-def why_alone(before: bool, in_both: bool) -> str:
+def why_alone(before: bool, in_both: bool, several: bool) -> str:
     """Say why a check that only one grading has, that of `before` or the later one, has nothing beside it;
-    `in_both`: its trace is in both."""
+    `in_both`: its run has one beside it; `several`: its trace is not the only one of its name."""
+    if several and not in_both:
+        return SEVERAL
     one = "before" if before else "after"
     return f"only {one}" if in_both else f"its trace was graded only {one}"
 

@@ -1,9 +1,9 @@
 """Which verdict of one grading belongs to which of the other.
 
-Runs are paired by session and trace, those of a renamed session by trace, and those that `abs run` played
-once each time, which makes a new trace, by what they played. Within a run an evaluation is first looked for
-where it stood, then wherever its behavior went, so that a behavior added above moves nothing; only then is it
-taken for an edited one.
+Runs are paired by session and trace (several traces of one name by what was observed), those of a renamed
+session by trace, and those that `abs run` played once each time, which makes a new trace, by what they
+played. Within a run an evaluation is first looked for where it stood, then wherever its behavior went, so
+that a behavior added above moves nothing; only then is it taken for an edited one.
 """
 
 from collections import Counter, defaultdict, deque
@@ -68,15 +68,40 @@ def paired_runs(before: Iterable[Run], after: Iterable[Run]) -> Pairs[Run]:
     before, after = tuple(before), tuple(after)
     renamed = _sole_sessions(before, after) & _sole_sessions(after, before)
     once = _played_once(before) & _played_once(after)
+    unclear = _unclear(before, after)
     return paired(
         before,
         after,
         [
-            lambda run: (run.session, run.trace),
+            lambda run: (*_name(run), run.trace_digest) if run.trace_digest else None,
+            lambda run: _name(run) if _name(run) not in unclear else None,
             lambda run: run.trace if run.trace in renamed else None,
             lambda run: scenario if (scenario := _played(run)) in once else None,
         ],
     )
+
+
+def _name(run: Run) -> tuple[str, str]:
+    return run.session, run.trace
+
+
+def several(runs: Iterable[Run]) -> set[tuple[str, str]]:
+    """The names, session and trace, that several runs have."""
+    return {name for name, count in Counter(map(_name, runs)).items() if count > 1}
+
+
+def _unclear(before: Sequence[Run], after: Sequence[Run]) -> set[tuple[str, str]]:
+    """The names by which, once what was observed has paired its runs, not as many are left on both sides."""
+    names = several(before) | several(after)
+    sides = [
+        Counter((_name(run), run.trace_digest) for run in runs if _name(run) in names)
+        for runs in (before, after)
+    ]
+    left = [Counter[tuple[str, str]](), Counter[tuple[str, str]]()]
+    for side, other, rest in zip(sides, sides[::-1], left, strict=True):
+        for (name, digest), count in side.items():
+            rest[name] += count - min(count, other[name, digest] if digest else 0)
+    return {name for name in names if 0 < left[0][name] != left[1][name] > 0}
 
 
 def _played(run: Run) -> Scenario | None:

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from abs_replay.comparison import Comparison, Flip
-from abs_replay.comparison.flips import Incomparable
+from abs_replay.comparison.flips import SEVERAL, Incomparable
 from abs_replay.comparison.noise import Floor
 from abs_replay.comparison.pairing import Check
 from abs_replay.comparison.statistics import Interval
@@ -208,7 +208,9 @@ def _alone(pair: Incomparable) -> Listed:
     check = pair.before or pair.after
     if check is None:
         return []
-    trace = " (its trace is not in the other)" if "trace" in pair.why else ""
+    trace = f" ({SEVERAL})" if pair.why == SEVERAL else ""
+    if not trace and "trace" in pair.why:
+        trace = " (its trace is not in the other)"
     return [(check, EVALUATIONS[check.status][1] + trace)]
 
 

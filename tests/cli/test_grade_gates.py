@@ -141,6 +141,17 @@ def test_the_one_before_of_a_comparison_is_the_one_before_be_it_refused(abs_: Ca
         assert abs_("diff", *between, *KEPT)[1].startswith(f"{refused['id']} → {last['id']}: nothing flipped")
 
 
+def test_several_traces_of_one_name_are_warned_of(abs_: Calls) -> None:
+    Path("fee-edited.trace.jsonl").write_text(Path("fee.trace.jsonl").read_text().replace("half", "a half"))
+    for name in ("fee", "fee-edited"):
+        abs_("import", f"{name}.trace.jsonl", *KEPT)
+
+    _, _, err = abs_("grade", "fee.abs.yaml", "--var", "word=free", *KEPT)
+
+    assert "warning: 2 traces are called fee-0, and several each of 9 other names: " in err
+    assert "abs rm" in err
+
+
 def test_a_pass_rate_needs_no_baseline(abs_: Calls) -> None:
     assert graded(abs_, "half", "--min-pass-rate", "0.2")[0] == 0
     status, out, err = graded(abs_, "half", "--min-pass-rate", "0.5", "--format", "json")

@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from abs_replay.comparison import Direction, compare
+from abs_replay.comparison.flips import SEVERAL
 from abs_replay.comparison.pairing import KEYS, Check, evaluations_of, paired
+from abs_replay.reports import flips
 from abs_replay.verdicts import Run, Status
-from tests.comparison.made import grading, run, verdict
+from tests.comparison.made import F, P, grading, run, verdict
 
 STATUSES = st.sampled_from([status for status in Status if status is not Status.PENDING])
 
@@ -102,3 +104,36 @@ def test_every_pair_counts_in_one_of_both_denominators(one: tuple[Run, ...], oth
     )
     assert found.rate_before.total == len(one)
     assert found.rate_before.passed <= found.rate_before.decided <= found.rate_before.total
+
+
+def test_of_several_traces_of_one_name_those_of_the_same_content_belong_together() -> None:
+    kept, edited = run(verdict(P), digest="kept"), run(verdict(F), digest="edited")
+    for after in ((edited, kept), (kept, edited)):
+        found = compare(grading("a", kept), grading("b", *after))
+        assert (found.flips, found.same) == ((), 1)
+        (alone,) = found.one_sided
+        assert (alone.after and alone.after.run, alone.why) == (edited, SEVERAL)
+
+
+def test_where_none_is_the_same_it_is_not_guessed_which_belongs_to_which() -> None:
+    one, two, three = (run(verdict(P), digest=digest) for digest in ("1", "2", "3"))
+    found = compare(grading("a", one), grading("b", two, three))
+    assert (found.same, [pair.why for pair in found.one_sided]) == (0, [SEVERAL] * 3)
+    # As many as before belong together in their order, as when traces are derived anew.
+    again = compare(grading("a", one, two), grading("b", three, run(verdict(P), digest="4")))
+    assert (again.same, again.one_sided) == (2, ())
+
+
+def test_gradings_that_do_not_know_their_content_pair_traces_of_one_name_by_number_alone() -> None:
+    one = run(verdict(P))
+    assert compare(grading("a", one, one), grading("b", one, one)).same == 2
+    assert [pair.why for pair in compare(grading("a", one), grading("b", one, one)).one_sided] == [
+        SEVERAL
+    ] * 3
+
+
+def test_a_report_says_that_several_traces_have_one_name() -> None:
+    found = compare(
+        grading("a", run(verdict(P), digest="1")), grading("b", *[run(verdict(P), digest="2")] * 2)
+    )
+    assert ": 2 pass (several traces of this name)" in flips.render(found)
