@@ -7,7 +7,7 @@ deterministic rule was computed anew all the same.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from abs_replay.comparison.causes import Cause
+from abs_replay.comparison.causes import Cause, another_judge
 from abs_replay.comparison.flips import (
     Direction,
     Flip,
@@ -45,7 +45,8 @@ class Comparison:
 
     Every pair of evaluations is in one of three: `flips` (decided both times, and otherwise),
     `incomparable` (not decided on one side, or there on one side only), and the `same` ones, which are
-    counted; `carried` are those of them that are carried over, `anew` the others. `matches` are flips of
+    counted; `carried` are those of them that are carried over, `by_another` those that another judge answered
+    alike, `anew` the others. `matches` are flips of
     behaviors' match checks, `results` those of whole runs; `renamed` are sessions by their names before and
     after. `sessions` has how runs went that are in both: 1 better, -1 worse, what passed and is not decided
     any more among the worse. `floor` is how much judges waver though nothing changed.
@@ -59,6 +60,7 @@ class Comparison:
     incomparable: tuple[Incomparable, ...]
     same: int
     carried: int
+    by_another: int
     tallies: tuple[Tally, ...]
     rate_before: Rate
     rate_after: Rate
@@ -103,6 +105,7 @@ def compare(before: Grading, after: Grading) -> Comparison:
     decided, incomparable = _sorted_out(evaluations, {id(run) for pair in both for run in pair}, names)
     same = [Flip(old, new) for old, new in decided if old.status is new.status]
     anew = tuple(pair for pair in same if not _carried(pair.before, pair.after))
+    by_another = sum(_by_another(pair) for pair in same) - sum(_by_another(pair) for pair in anew)
     renamed = dict.fromkeys((old.session, new.session) for old, new in both if old.session != new.session)
     scenarios = {id(new): scenario_of(new) for _, new in both}
     flips, matches = flipped(decided), flipped(_matches(both))
@@ -115,7 +118,8 @@ def compare(before: Grading, after: Grading) -> Comparison:
         results=resting(results, flips + matches, incomparable),
         incomparable=incomparable,
         same=len(same),
-        carried=len(same) - len(anew),
+        carried=len(same) - len(anew) - by_another,
+        by_another=by_another,
         tallies=tallied((old, new, scenarios[id(new.run)]) for old, new in evaluations if old and new),
         rate_before=rate_of(before.report.runs),
         rate_after=rate_of(after.report.runs),
@@ -159,6 +163,11 @@ def _sorted_out(
 
 def _carried(old: Check, new: Check) -> bool:
     return old.verdict is not None and new.verdict is not None and carried_over(old.verdict, new.verdict)
+
+
+def _by_another(pair: Flip) -> bool:
+    old, new = pair.before.verdict, pair.after.verdict
+    return old is not None and new is not None and another_judge(old, new)
 
 
 def carried(before: Run, after: Run) -> Iterator[str]:

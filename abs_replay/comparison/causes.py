@@ -150,6 +150,22 @@ def _judge(verdict: Verdict) -> str | None:
     return verdict.judge if verdict.judged is None or not verdict.judged.judge else verdict.judged.judge
 
 
+def another_judge(before: Verdict, after: Verdict) -> bool:
+    """Whether judges had a say both times, and not the same ones."""
+    old, new = tuple(_answers(before)), tuple(_answers(after))
+    known = all(fingerprint for _, fingerprint in old + new)
+    one, other = ({each[known] for each in side} for side in (old, new))
+    return bool(one and other) and one != other
+
+
+def _answers(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """Who answered, by name and by fingerprint; that is not known in gradings of before."""
+    if verdict.judge is not None:
+        yield verdict.judge, verdict.judged.judge if verdict.judged else ""
+    for child in verdict.children:
+        yield from _answers(child)
+
+
 def _both_known(old: Verdict, new: Verdict) -> bool:
     return old.judged is not None and new.judged is not None
 

@@ -69,10 +69,16 @@ def by_cause(comparison: Comparison) -> Iterator[str]:
 
 
 def _carried(comparison: Comparison) -> str:
-    anew = comparison.same - comparison.carried
-    if not comparison.carried:
+    if comparison.same == comparison.carried:
+        return " (carried over)" if comparison.same else ""
+    if comparison.same == len(comparison.anew):
         return ""
-    return " (carried over)" if not anew else f" ({comparison.carried} carried over, {anew} decided anew)"
+    counts = {
+        "carried over": comparison.carried,
+        "answered anew by another judge": comparison.by_another,
+        "decided anew": len(comparison.anew),
+    }
+    return f" ({', '.join(f'{count} {what}' for what, count in counts.items() if count)})"
 
 
 def grouped(flips: Iterable[Flip]) -> dict[Place, list[Flip]]:

@@ -25,6 +25,7 @@ def as_json(comparison: Comparison) -> dict[str, Json]:
         "flipped": len(comparison.flips),
         "same": comparison.same,
         "carried_over": comparison.carried,
+        "answered_by_another_judge": comparison.by_another,
         "decided_anew": [_flip(flip) for flip in comparison.anew],
         "renamed": [{"before": old, "after": new} for old, new in comparison.renamed],
         "regressions": _worse(comparison.flips),

@@ -7,7 +7,7 @@ from abs_replay.cli.diff import compare_kept
 from abs_replay.comparison import compare
 from abs_replay.comparison.repeats import asked, with_repeats
 from abs_replay.judgement import Question
-from abs_replay.reports import flips, flips_markdown
+from abs_replay.reports import flips, flips_json, flips_markdown
 from abs_replay.reports.flips import stable
 from abs_replay.store import KeptAnswer, Store
 from abs_replay.verdicts import Status, Verdict
@@ -63,6 +63,25 @@ def test_an_unstable_session_is_told_apart_with_the_flips_that_it_rests_on() -> 
     assert flips.render(found).partition(flips.UNSTABLE)[2].count("the whole session") == 1
     assert "<summary>unstable · ❌ <code>S · the whole session</code>" in flips_markdown.render(found)
     assert stable(found) == []
+
+
+def test_what_another_judge_says_alike_is_counted_apart_from_what_is_carried_over() -> None:
+    fact = verdict(P, at="behaviors[0].evaluations[1]", fingerprint="fact.d.1")
+    whole = [verdict(P, children=(verdict(P, judge=judge),), type_="all_of") for judge in "jk"]
+    for old, new, counts in (
+        (verdict(P, judge="j"), verdict(P, judge="k"), (1, 1)),
+        (verdict(P, judge="j"), verdict(P, judge="j"), (2, 0)),
+        (*whole, (1, 1)),
+        (whole[0], whole[0], (2, 0)),
+        (replace(verdict(P, judge="j"), judged=None), verdict(P, judge="j"), (2, 0)),
+        (replace(verdict(P, judge="j"), judged=None), verdict(P, judge="k"), (1, 1)),
+    ):
+        found = compare(grading("a", run(old, fact)), grading("b", run(new, fact)))
+        assert (found.same, found.carried, found.by_another) == (2, *counts)
+        headline = flips.render(found).splitlines()[0]
+        told = "1 carried over, 1 answered anew by another judge" if counts[1] else "carried over"
+        assert headline.endswith(f": nothing flipped, 2 the same ({told})")
+        assert flips_json.as_json(found)["answered_by_another_judge"] == counts[1]
 
 
 def test_the_parts_of_a_composition_are_looked_up() -> None:
