@@ -5,6 +5,7 @@ its verdict. Only two things can not be: that nobody could have seen a tool call
 expects was observed in none of its traces.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -127,9 +128,9 @@ def check(
         if isinstance(session, Session):
             runs.append((trace, session, evaluated(trace, session, {}, settings.policy)))
             continue
-        for problem in session.problems:
-            found = Kind.VARIABLE, problem.message
-            ledger.add((template.name, problem.path, ""), "the whole session", trace.id, found)
+        for (at, type_), message in _without_values(template, session).items():
+            found = Kind.VARIABLE, message
+            ledger.add((template.name, at, type_), type_ or "the whole session", trace.id, found)
     open_ = {question.digest: question for _, _, run in runs for question in run.questions}
     refused = refusals(tuple(open_.values())) if open_ else {}
     for trace, session, run in runs:
@@ -142,6 +143,31 @@ def _resolved(template: Template, trace: Trace, settings: Settings) -> Session |
         return resolve(template, trace, settings)
     except SpecError as error:
         return error
+
+
+def _without_values(template: Template, error: SpecError) -> dict[tuple[str, str], str]:
+    """What is said of each evaluation, by place and type, or of what else has a variable without a value."""
+    types = dict(_types(template))
+    found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for problem in error.problems:
+        inner = _EVALUATION.match(problem.path)
+        at = inner[0] if inner and inner[0] in types else problem.path
+        found[at, types.get(at, "")].append(problem.message)
+    return {place: "; ".join(dict.fromkeys(messages)) for place, messages in found.items()}
+
+
+_EVALUATION = re.compile(r".*?\bevaluations\[\d+\]")
+
+
+def _types(template: Template) -> Iterator[tuple[str, str]]:
+    """The type of each evaluation by its place, as written."""
+    for placed in template.behaviors:
+        written = placed.value.get("evaluations")
+        for nth, evaluation in enumerate(written if isinstance(written, list) else ()):
+            if isinstance(evaluation, dict):
+                yield placed.problem(("evaluations", nth), "").path, str(evaluation.get("type", ""))
+    for placed in template.evaluations:
+        yield placed.problem((), "").path, str(placed.value.get("type", ""))
 
 
 def sees_calls(traces: Sequence[Trace], roles: Callable[[Trace], frozenset[str]]) -> SeesTools:

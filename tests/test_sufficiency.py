@@ -167,6 +167,31 @@ behaviors:
     )
 
 
+def test_a_check_whose_variables_have_no_values_is_named_and_all_of_them_are_told(tmp_path: Path) -> None:
+    session = """
+behaviors:
+  - {actor: user, action: says}
+  - actor: assistant
+    action: informs
+    content: "{{opening}}"
+    evaluations:
+      - {type: contains, value: here}
+      - {type: all_of, evaluations: [{type: llm_judge, criteria: "{{one}} and {{two}}"}]}
+evaluations:
+  - {type: llm_judge, criteria: "{{three}}"}
+"""
+    found = checked(tmp_path, session, trace(USER, ANSWER))
+
+    assert [(each.at, each.type, each.label) for each in found.values()] == [
+        ("behaviors[1].content", "", "the whole session"),
+        ("behaviors[1].evaluations[1]", "all_of", "all_of"),
+        ("evaluations[0]", "llm_judge", "llm_judge"),
+    ]
+    told = found["behaviors[1].evaluations[1]"].lacks[0].message
+    assert "one" in told
+    assert "two" in told
+
+
 def test_which_steps_match_may_be_a_judges_to_say(tmp_path: Path) -> None:
     session = """
 behaviors:

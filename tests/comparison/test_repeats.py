@@ -68,14 +68,15 @@ def test_an_unstable_session_is_told_apart_with_the_flips_that_it_rests_on() -> 
 def test_what_another_judge_says_alike_is_counted_apart_from_what_is_carried_over() -> None:
     fact = verdict(P, at="behaviors[0].evaluations[1]", fingerprint="fact.d.1")
     whole = [verdict(P, children=(verdict(P, judge=judge),), type_="all_of") for judge in "jk"]
-    for old, new, counts in (
+    cases: list[tuple[Verdict, Verdict, tuple[int, int]]] = [
         (verdict(P, judge="j"), verdict(P, judge="k"), (1, 1)),
         (verdict(P, judge="j"), verdict(P, judge="j"), (2, 0)),
-        (*whole, (1, 1)),
+        (whole[0], whole[1], (1, 1)),
         (whole[0], whole[0], (2, 0)),
         (replace(verdict(P, judge="j"), judged=None), verdict(P, judge="j"), (2, 0)),
         (replace(verdict(P, judge="j"), judged=None), verdict(P, judge="k"), (1, 1)),
-    ):
+    ]
+    for old, new, counts in cases:
         found = compare(grading("a", run(old, fact)), grading("b", run(new, fact)))
         assert (found.same, found.carried, found.by_another) == (2, *counts)
         headline = flips.render(found).splitlines()[0]
