@@ -24,7 +24,8 @@ from abs_replay.exchange import Exchange, Headers, Mark, Recording, header
 from abs_replay.recorder import Recorder
 from abs_replay.redact import Redactor
 from abs_replay.running import TOKEN_HEADER
-from abs_replay.store.rows import exchange_of, row_of_line
+from abs_replay.store.lines import row_of_line
+from abs_replay.store.rows import exchange_of
 from abs_replay.summary import Summary
 
 if TYPE_CHECKING:

@@ -86,7 +86,8 @@ class _Line:
         self._http = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_PATIENCE_S)
 
     def send(self, exchange: Exchange) -> None:
-        from abs_replay.store.rows import exchange_line, exchange_row
+        from abs_replay.store.lines import exchange_line
+        from abs_replay.store.rows import exchange_row
 
         line = exchange_line(exchange_row(self.recorder.recording, exchange))
         headers = {TOKEN_HEADER: self.recorder.token, "content-type": "application/json"}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from abs_replay.exchange import Exchange, Mark
+from abs_replay.store.texts import plain
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -31,7 +32,7 @@ def exchanges_in(kept: Iterable[Kept]) -> list[Exchange]:
 
 def rows_in(recording_id: str, kept: Iterable[Kept]) -> list[MarkRow]:
     """The marks among what is kept, as rows of their table."""
-    return [(recording_id, each.at, each.name) for each in kept if isinstance(each, Mark)]
+    return [(recording_id, each.at, plain(each.name)) for each in kept if isinstance(each, Mark)]
 
 
 def add(connection: DuckDBPyConnection, rows: Sequence[MarkRow]) -> None:
@@ -68,6 +69,8 @@ def row_of(line: bytes) -> MarkRow | None:
         return None
     try:
         values: dict[str, Any] = json.loads(line)
-        return values["recording"], values["mark"], values["name"]
-    except (ValueError, KeyError):
+        recording, at, name = values["recording"], values["mark"], values["name"]
+    except (ValueError, KeyError, RecursionError):
         return None
+    known = isinstance(recording, str) and isinstance(at, float | int) and isinstance(name, str | None)
+    return (recording, at, name) if known else None

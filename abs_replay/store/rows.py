@@ -1,11 +1,10 @@
 """Recordings and exchanges as rows: one literal of columns, and both ways through it, loss-free.
 
-The same rows go into the tables and, as JSON lines, into the spool. Bodies are BLOBs; headers,
+The same rows go into the tables and, as JSON lines (`lines`), into the spool. Bodies are BLOBs; headers,
 chunk tables (`[[end, at_ms], ..]`), tags and upstreams are JSON text: each column costs a commit
 0.2 ms, and DuckDB's lists count as two. The messages of a WebSocket are JSON text likewise.
 """
 
-import base64
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +26,7 @@ from abs_replay.exchange import (
     WebSocket,
 )
 from abs_replay.store.sockets import socket_bytes, socket_of, socket_text
+from abs_replay.store.texts import plain, quoted, storable
 
 type Row = tuple[Any, ...]
 
@@ -63,7 +63,7 @@ EXCHANGE_COLUMNS = {
     "websocket": "VARCHAR",  # NULL: the exchange became none
 }
 BODIES = ("request_body", "response_body")
-_SLICE = 3 << 18  # bytes, divisible by three so that base64 can go on
+SLICE = 3 << 18  # bytes, divisible by three so that base64 can go on
 
 RECORDING_COLUMNS = {
     "id": "VARCHAR",
@@ -78,7 +78,7 @@ RECORDING_COLUMNS = {
 
 def exchange_row(recording_id: str, exchange: Exchange) -> Row:
     """One row in the order of `EXCHANGE_COLUMNS`."""
-    values = _exchange_values(recording_id, exchange)
+    values = storable(_exchange_values(recording_id, exchange))
     values["digest"] = _digest(values)
     return tuple(values.get(column) for column in EXCHANGE_COLUMNS)
 
@@ -98,7 +98,7 @@ def _exchange_values(recording_id: str, exchange: Exchange) -> dict[str, Any]:
         "method": request.method,
         "scheme": request.scheme,
         "host": request.host,
-        "target": request.target,
+        "target": quoted(request.target),
         "request_version": request.http_version,
         "request_headers": _pairs(request.headers),
         **_body_values("request", request.body, socket_bytes(socket, from_client=True)),
@@ -148,14 +148,14 @@ def _digest(values: Mapping[str, Any]) -> str:
     bodies = {name: hashlib.sha256(values.get(name) or b"").hexdigest() for name in BODIES}
     own = {name: value for name, value in values.items() if name != "recording"} | bodies
     digest = hashlib.sha256()
-    for piece in _json_pieces(dict(sorted(own.items()))):
+    for piece in json_pieces(dict(sorted(own.items()))):
         digest.update(piece)
     return digest.hexdigest()
 
 
-def _json_pieces(values: Mapping[str, Any]) -> Iterator[bytes]:
+def json_pieces(values: Mapping[str, Any]) -> Iterator[bytes]:
     """What `json.dumps` makes of values, a long text a slice at a time."""
-    long = {name: value for name, value in values.items() if isinstance(value, str) and len(value) > _SLICE}
+    long = {name: value for name, value in values.items() if isinstance(value, str) and len(value) > SLICE}
     if not long:
         yield json.dumps(values).encode()
         return
@@ -165,8 +165,8 @@ def _json_pieces(values: Mapping[str, Any]) -> Iterator[bytes]:
         before = ", "
         if name in long:
             yield b'"'
-            for start in range(0, len(value), _SLICE):
-                yield json.dumps(value[start : start + _SLICE])[1:-1].encode()
+            for start in range(0, len(value), SLICE):
+                yield json.dumps(value[start : start + SLICE])[1:-1].encode()
             yield b'"'
         else:
             yield json.dumps(value).encode()
@@ -223,64 +223,18 @@ def _headers(text: str) -> Headers:
     return tuple((name, value) for name, value in json.loads(text))
 
 
-def exchange_line(row: Row) -> str:
-    """A row as one line of JSON, bodies in base64."""
-    return b"".join(exchange_pieces(row)).decode()
-
-
-def exchange_pieces(row: Row) -> Iterator[bytes]:
-    """That line in pieces of about 1 MiB at most: to encode more at once keeps every thread waiting."""
-    values = dict(zip(EXCHANGE_COLUMNS, row, strict=True))
-    bodies = {name: body for name in BODIES if (body := values.pop(name)) is not None}
-    *pieces, last = _json_pieces(values)
-    yield from (*pieces, last.removesuffix(b"}"))
-    for name, body in bodies.items():
-        yield f', "{name}": "'.encode()
-        for start in range(0, len(body), _SLICE):
-            yield base64.b64encode(body[start : start + _SLICE])
-        yield b'"'
-    yield b"}"
-
-
-def row_of_line(line: str | bytes) -> Row:
-    """The row of a line that `exchange_line` wrote; raises `ValueError` for a torn one."""
-    values = json.loads(line)
-    if not isinstance(values, dict) or "id" not in values:
-        raise ValueError("no exchange")
-    for name in BODIES:
-        if values.get(name) is not None:
-            values[name] = base64.b64decode(values[name])
-    return tuple(values.get(column) for column in EXCHANGE_COLUMNS)
-
-
 def recording_row(recording: Recording) -> Row:
     """One row in the order of `RECORDING_COLUMNS`."""
     upstreams = [[u.channel.role.value, u.channel.name, u.url] for u in recording.upstreams]
     return (
         recording.id,
-        recording.name,
+        plain(recording.name),
         recording.started_at,
         recording.ended_at,
-        recording.session,
+        plain(recording.session),
         json.dumps(recording.tags),
         json.dumps(upstreams),
     )
-
-
-def recording_line(recording: Recording) -> str:
-    """A recording as a line of a spool, which `row_of_line` of exchanges takes for none."""
-    return json.dumps({"begins": dict(zip(RECORDING_COLUMNS, recording_row(recording), strict=True))})
-
-
-def recording_of_line(line: bytes) -> Recording | None:
-    """The recording of such a line; None for any other line, and for a torn one."""
-    if not line.startswith(b'{"begins"'):
-        return None
-    try:
-        values = json.loads(line)["begins"]
-        return recording_of([values[column] for column in RECORDING_COLUMNS])
-    except (ValueError, KeyError, TypeError):
-        return None
 
 
 def recording_of(row: Sequence[Any]) -> Recording:

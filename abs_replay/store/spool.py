@@ -19,16 +19,10 @@ from typing import IO
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Recording
 from abs_replay.store import marks
+from abs_replay.store.lines import exchange_pieces, recording_line, recording_of_line, row_of_line
 from abs_replay.store.marks import Kept, MarkRow
 from abs_replay.store.modes import make_folder, open_beside
-from abs_replay.store.rows import (
-    Row,
-    exchange_pieces,
-    exchange_row,
-    recording_line,
-    recording_of_line,
-    row_of_line,
-)
+from abs_replay.store.rows import Row, exchange_row
 
 AT_ONCE = 16 << 20  # bytes of lines
 PIECE = 256 << 10
@@ -111,7 +105,7 @@ class Spool:
                 some.take(line)
             else:
                 some.exchanges.append(row)
-            size += len(line) if row is None else sum(len(body) for body in row if isinstance(body, bytes))
+            size += len(line) + sum(len(body) for body in row or () if isinstance(body, bytes))
             if size > AT_ONCE:
                 yield some
                 some, size = Spooled(), 0

@@ -9,6 +9,7 @@ from abs_replay import exact_json
 from abs_replay.exact_json import Json
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_BYTE = re.compile("[\udc80-\udcff]")  # how Python says one that is no UTF-8
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -47,3 +48,13 @@ def plain(text: str | None) -> str | None: ...
 def plain(text: str | None) -> str | None:
     """Text as it is, but for lone surrogates, which become U+FFFD."""
     return text if text is None or text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def quoted(target: str) -> str:
+    """The target of a request; bytes that are no UTF-8 stand there as in any URL: `%FF`."""
+    return target if target.isascii() else _BYTE.sub(lambda found: f"%{ord(found[0]) - 0xDC00:02X}", target)
+
+
+def storable(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of columns, with each text as `plain` has it: on the wire is what is no UTF-8."""
+    return {name: plain(value) if isinstance(value, str) else value for name, value in values.items()}

@@ -19,8 +19,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from abs_replay.exchange import Body, Chunk, Exchange
+from abs_replay.store.lines import exchange_pieces, row_of_line
 from abs_replay.store.modes import folder_mode_beside, make_folder
-from abs_replay.store.rows import Row, exchange_of, exchange_pieces, exchange_row, row_of_line
+from abs_replay.store.rows import Row, exchange_of, exchange_row
 
 
 class Unfinished:

@@ -10,7 +10,8 @@ from abs_replay.cli.recording_control import Control
 from abs_replay.exchange import Channel, Exchange, Headers, Mark, Recording, Request, Role
 from abs_replay.recorder import Recorder
 from abs_replay.store import Store
-from abs_replay.store.rows import exchange_line, exchange_row
+from abs_replay.store.lines import exchange_line
+from abs_replay.store.rows import exchange_row
 
 TOKEN = (("X-Abs-Token", "let me in"),)
 RECORDING = Recording("r1", "r1", 1.0)

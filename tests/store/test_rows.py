@@ -23,7 +23,8 @@ from abs_replay.exchange import (
     WebSocket,
 )
 from abs_replay.store import Spool, Store
-from abs_replay.store.rows import EXCHANGE_COLUMNS, exchange_line, exchange_of, exchange_row, row_of_line
+from abs_replay.store.lines import exchange_line, row_of_line
+from abs_replay.store.rows import EXCHANGE_COLUMNS, exchange_of, exchange_row
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 latin = st.text(st.characters(codec="latin-1"), max_size=20)

@@ -1,9 +1,13 @@
 """The spool loses nothing that it took, whoever dies when."""
 
+import json
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from abs_replay.errors import StoreError
 from abs_replay.exchange import Body, Channel, Exchange, Mark, Recording, Request, Role
@@ -41,6 +45,45 @@ def test_a_spool_is_folded_in_once(store: Store) -> None:
 
     assert [each.id for each in store.exchanges()] == ["e1", "e2"]
     assert not spool.path.exists()
+
+
+def test_an_exchange_that_has_no_body_is_folded_in_by_who_spooled_it(store: Store) -> None:
+    bare = replace(made("bare"), request=Request("POST", "/v1"))
+    store.spool.append("r", [bare])
+    assert list(store.exchanges()) == [bare]
+    store.append("r", [])
+    assert list(store.exchanges()) == [bare]
+
+
+BODIES = st.sampled_from([b"", b"short", b"long" * 10_000])
+NUMBERS = count()
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["here", "elsewhere", "fold"]), st.lists(BODIES, max_size=4)), max_size=4
+    )
+)
+def test_whatever_was_spooled_is_read_at_once_and_folded_in(
+    tmp_path: Path, batches: list[tuple[str, list[bytes]]]
+) -> None:
+    store, said = Store(tmp_path / f"{next(NUMBERS)}.duckdb"), dict[str, Exchange]()
+    store.begin(Recording("r", "demo", 1.0))
+    for where, bodies in batches:
+        new = [
+            replace(made(f"e{n}"), request=Request("P", "/", body=Body(b)))
+            for n, b in enumerate(bodies, len(said))
+        ]
+        said |= {each.id: each for each in new}
+        if where == "fold":
+            store.append("r", new)
+        else:
+            (store.spool if where == "here" else Spool(store.path)).append("r", new)
+    assert {each.id: each for each in store.exchanges()} == said
+    store.append("r", [])
+    assert {each.id: each for each in store.exchanges()} == said
+    assert store.spool.is_empty
 
 
 @pytest.mark.parametrize("cut", [1, 20, 200])
@@ -93,3 +136,53 @@ def test_a_large_spool_is_read_a_part_at_a_time(store: Store, monkeypatch: pytes
         spool.append("r", [made(f"e{number % 10}")])
     assert max(len(some.exchanges) for some in spool.batches()) < 5
     assert [each.id for each in store.exchanges("r")] == [f"e{number}" for number in range(10)]
+
+
+def test_bytes_that_are_no_text_keep_no_exchange_out_of_the_store(store: Store) -> None:
+    odd = made("odd")
+    request = replace(odd.request, target="/caf\udce9", host="h\udcff", headers=(("x\udcfe", "\ud800"),))
+    Spool(store.path).append(
+        "r", [replace(odd, request=request, error="\udcff"), made("e2", 2.0), Mark(3.0, "\udcff")]
+    )
+
+    assert [each.id for each in store.exchanges()] == ["odd", "e2"]
+    store.append("r", [])
+    kept = store.exchange("odd")
+    assert (kept.request.target, kept.request.host, kept.error) == ("/caf%E9", "h\ufffd", "\ufffd")
+    assert kept.request.headers == request.headers
+    assert store.recording("r").marks == (Mark(3.0, "\ufffd"),)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"status": "abc"},
+        {"status": 2**31},
+        {"request_body": 5},
+        {"recording": {"a": 1}},
+        {"id": None},
+        {"started_at": None},
+        {"role": "nobody"},
+        {"request_headers": "no json"},
+        {"request_chunks": "[[1]]"},
+    ],
+)
+def test_a_line_of_which_no_exchange_can_be_made_keeps_no_other_out(
+    store: Store, damage: dict[str, object]
+) -> None:
+    spool = Spool(store.path)
+    spool.append("r", [made("e1")])
+    good = spool.path.read_bytes()
+    broken = json.dumps(json.loads(good) | {"id": "broken"} | damage).encode()
+    foreign = [
+        b"[" * 100_000,
+        b'{"id": 1}',
+        b'{"mark": "x", "recording": 1, "name": 2}',
+        b'{"begins": {"id": 1}}',
+    ]
+    spool.path.write_bytes(b"\n".join([broken, *foreign, good]))
+
+    assert [each.id for each in store.exchanges()] == ["e1"]
+    store.append("r", [made("e2")])
+    assert [each.id for each in store.exchanges()] == ["e1", "e2"]
+    assert [each.recording.id for each in store.recordings()] == ["r"]
