@@ -118,9 +118,9 @@ class Recorder:
             self._folding.missed()
             self._complain(f"the end of the recording is not noted: {error}")
             self._miss_what_is_gone()
-        if not self._store.spool.is_empty:
-            waits = self._store.spool.path
-            self._complain(f"not all is in the store yet: {waits} waits beside it for the next to write")
+            if not self._store.spool.is_empty:
+                waits = self._store.spool.path
+                self._complain(f"not all is in the store yet: {waits} waits beside it for the next to write")
         self.summary = replace(self.summary, spooled=self._folding.late)
         return self.summary
 

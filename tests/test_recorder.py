@@ -279,6 +279,23 @@ def test_one_that_is_larger_than_the_bound_is_kept_all_the_same(tmp_path: Path) 
     assert recorder.close().exchanges == 1
 
 
+def test_what_another_recorder_spools_is_not_said_to_be_left_of_this_one(case: Case) -> None:
+    ended = threading.Event()
+
+    def another() -> None:
+        spool, number = Spool(case.path), 100
+        while not ended.wait(0.002):
+            spool.append("r2", [exchange(number := number + 1)])
+
+    thread = threading.Thread(target=another)
+    thread.start()
+    case.recorder.put(exchange(1))
+    case.recorder.close()
+    ended.set()
+    thread.join()
+    assert case.said == []
+
+
 @pytest.mark.parametrize("pause", [0.0, 0.5], ids=["while it is open", "while it is closed"])
 def test_what_was_in_a_store_that_was_deleted_is_counted_as_lost_and_said(case: Case, pause: float) -> None:
     for number in (1, 2):

@@ -132,6 +132,12 @@ class Spool:
         yield self._batches(self._aside, known)
         self._aside.unlink(missing_ok=True)
 
+    def taken(self) -> None:
+        """Take note that others have folded in what this one appended, if they have."""
+        with self._alone:
+            if self.is_empty:
+                self._known, self._known_bytes, self.waiting = {}, 0, 0
+
     def _put_aside(self) -> Mapping[bytes, Row]:
         """Let others append to a new file; gives the rows that are known of the old one."""
         with self._alone:

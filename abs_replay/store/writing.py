@@ -131,6 +131,7 @@ def fold(connection: DuckDBPyConnection, path: Path, spool: Spool) -> None:
     file = file_at(path)
     for _ in range(2):
         if spool.is_empty:
+            spool.taken()
             return
         with spool.draining() as batches:
             for some in batches:

@@ -186,3 +186,11 @@ def test_a_line_of_which_no_exchange_can_be_made_keeps_no_other_out(
     store.append("r", [made("e2")])
     assert [each.id for each in store.exchanges()] == ["e1", "e2"]
     assert [each.recording.id for each in store.recordings()] == ["r"]
+
+
+def test_what_others_folded_in_no_longer_waits(store: Store) -> None:
+    store.spool.append("r", [made("e1")])
+    Store(store.path).append("r", [])
+    assert store.spool.waiting == 1  # nobody told
+    store.append("r", [])
+    assert store.spool.waiting == 0
