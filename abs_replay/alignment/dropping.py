@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from abs_replay.alignment.closeness import nearest
-from abs_replay.alignment.planning import Plan
+from abs_replay.alignment.planning import Plan, SessionTurn, turn_after
 from abs_replay.alignment.turns import CallIds, TraceTurn, TraceTurns, TurnResult, align_turn
 from abs_replay.exact_json import equal
 from abs_replay.judgement import Question
@@ -40,14 +40,6 @@ def aligned_turns(plan: Plan, turns: TraceTurns) -> "AlignedTurns":
     return aligned
 
 
-class SessionTurn(NamedTuple):
-    """A session's turn as it stands now: its user behavior and the others, the dropped left out."""
-
-    user: int | None
-    members: list[int]
-    end: int
-
-
 class AlignedTurns:
     """The turns aligned so far. What stands before a dropped behavior does not change by it, so turns
     are aligned from left to right, and only the last one is ever aligned again."""
@@ -73,19 +65,19 @@ class AlignedTurns:
             self.open_turns = self._open_turns()
 
     def _next_turn(self) -> None:
-        start = self.formed[-1].end if self.formed else 0
-        behaviors = self.plan.behaviors
-        opens = bool(self.formed)
-        end = start + opens
-        while end < len(behaviors) and (behaviors[end].actor != "user" or end in self.dropped):
-            end += 1
-        members = [n for n in range(start + opens, end) if n not in self.dropped]
         number = len(self.formed)
-        self.number_of.update(dict.fromkeys(range(start, end), number))
-        self.formed.append(SessionTurn(start if opens else None, members, end))
+        before = self.formed[-1] if self.formed else None
+        if self.dropped:
+            turn = turn_after(before, self.plan.behaviors, self.dropped)
+        else:
+            turn = self.plan.turns[number]
+        if self.plan.requires:  # nothing else asks which turn a behavior is of
+            start = before.end if before else 0
+            self.number_of.update(dict.fromkeys(range(start, turn.end), number))
+        self.formed.append(turn)
         calls: CallIds = self.results[-1].calls if self.results else frozenset()
-        if members and number < len(self.turns):
-            self.results.append(align_turn(self.turns[number], self.plan, members, calls))
+        if turn.members and number < len(self.turns):
+            self.results.append(align_turn(self.turns[number], self.plan, turn.members, calls))
         else:
             self.results.append(TurnResult({}, calls))
 

@@ -1,6 +1,6 @@
 """What a session says of its alignment before any trace is seen (SEMANTICS A8, A12)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -9,13 +9,21 @@ from abs_replay.alignment.groups import unordered_blocks
 from abs_replay.spec.session import Behavior, Session
 
 
+class SessionTurn(NamedTuple):
+    """A session's turn: its user behavior and the others, the dropped left out; the next begins at `end`."""
+
+    user: int | None
+    members: Sequence[int]
+    end: int
+
+
 class Plan(NamedTuple):
     """What the session says before any trace is seen.
 
     `blocks` numbers unordered blocks; `answering` holds the tool responses that have a call of
     their target before them, and so must answer one that was matched (A12). `requires` has the
     behavior that another requires; where a user's does, the turns `hang_together`. A judge may be asked
-    where the session `has_criteria`.
+    where the session `has_criteria`. `turns` are those of a session of which nothing is dropped.
     """
 
     behaviors: Sequence[Behavior]
@@ -25,6 +33,7 @@ class Plan(NamedTuple):
     requires: Mapping[int, int]
     hang_together: bool
     has_criteria: bool
+    turns: Sequence[SessionTurn]
 
 
 def plan_of(session: Session) -> Plan:
@@ -60,7 +69,29 @@ def _planned(key: _Itself) -> Plan:
         requires,
         any(behaviors[index].actor == "user" for index in requires),
         any(behavior.matches_when is not None for behavior in behaviors),
+        tuple(_turns(behaviors)),
     )
+
+
+def turn_after(
+    before: SessionTurn | None, behaviors: Sequence[Behavior], dropped: Collection[int] = ()
+) -> SessionTurn:
+    """Form the turn behind another: each but turn 0, which has none before it, begins with its user."""
+    start = 0 if before is None else before.end
+    first = start if before is None else start + 1
+    end = first
+    while end < len(behaviors) and (behaviors[end].actor != "user" or end in dropped):
+        end += 1
+    members = [number for number in range(first, end) if number not in dropped]
+    return SessionTurn(None if before is None else start, members, end)
+
+
+def _turns(behaviors: Sequence[Behavior]) -> Iterator[SessionTurn]:
+    turn = turn_after(None, behaviors)
+    yield turn
+    while turn.end < len(behaviors):
+        turn = turn_after(turn, behaviors)
+        yield turn
 
 
 def _answering(behaviors: Sequence[Behavior], aliases: Aliases) -> Iterator[int]:
