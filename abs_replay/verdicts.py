@@ -182,6 +182,37 @@ class Run:
         """The run with why it broke off; what was never asked for has not passed (SEMANTICS R1, R3)."""
         return replace(self, problem=problem, result=Result.ERROR if self.passed else self.result)
 
+    def told(
+        self,
+        steps: tuple[BehaviorResult, ...],
+        chain_evaluations: tuple[Verdict, ...],
+        extra_labels: tuple[str, ...],
+        trace_digest: str,
+        said: tuple[str, ...],
+        lines: Mapping[str, int],
+    ) -> "Run":
+        """The same with what people and later gradings need to know; as for `Verdict.labelled`."""
+        return Run(
+            self.session,
+            self.file,
+            self.trace,
+            self.result,
+            steps,
+            chain_evaluations,
+            self.extra,
+            self.agent,
+            self.row,
+            self.bindings,
+            self.questions,
+            extra_labels,
+            self.require_match,
+            self.strict_user,
+            self.problem,
+            trace_digest,
+            said,
+            lines,
+        )
+
     def fails(self, step: BehaviorResult) -> bool:
         """Whether a behavior's own check counts as failed: it has no step (R2), or other words (A2)."""
         absent = step.status in (StepStatus.MISSING, StepStatus.UNMATCHED)

@@ -5,7 +5,6 @@ at hand, so that a report can be shown without them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from abs_replay import exact_json
 from abs_replay.exact_json import Json
@@ -31,8 +30,7 @@ def labelled(
     Who has many traces of one session gives `words_of(session)` along, and may give `Run.lines`.
     """
     words = words_of(session) if words is None else words
-    return replace(
-        run,
+    return run.told(
         steps=tuple([_step(step, words) for step in run.steps]),
         chain_evaluations=_named(run.chain_evaluations, words),
         extra_labels=_extra_labels(run, trace) if run.extra else (),
