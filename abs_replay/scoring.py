@@ -55,7 +55,10 @@ def evaluated(trace: Trace, session: Session, answers: Mapping[str, Answer], pol
     """Do what `evaluate` does, for callers that need no check of what they give."""
     alignment = align(trace, session, answers)
     context = Context(session, alignment, answers, EVALUATORS)
-    verdicts = [_of_behavior(context, index) for index in range(len(session.behaviors))]
+    verdicts = [
+        _of_behavior(context, index) if behavior.evaluations else ()
+        for index, behavior in enumerate(session.behaviors)
+    ]
     context.behavior, context.blocked = None, block(session, alignment, verdicts)
     steps = tuple(_behavior_result(context, index, verdicts[index]) for index in range(len(verdicts)))
     chain = tuple(context.run(evaluation) for evaluation in session.evaluations)
@@ -125,11 +128,13 @@ _FINE = (Status.PASSED, Status.SKIPPED)
 def _result(steps: Iterable[BehaviorResult], chain: Iterable[Verdict], policy: Policy) -> Result:
     """Fold checks and evaluations (R3): failed over undecided over passed."""
     steps = tuple(steps)
-    statuses = {verdict.status for verdict in chain}
-    statuses.update(verdict.status for step in steps for verdict in step.evaluations)
-    unmatched = policy.require_match and any(step.status in _NO_MATCH for step in steps)
+    # Lists, since a set asks each enum member for its hash.
+    places = [step.status for step in steps]
+    statuses = [verdict.status for verdict in chain]
+    statuses.extend([verdict.status for step in steps for verdict in step.evaluations])
+    unmatched = policy.require_match and any(status in _NO_MATCH for status in places)
     differs = policy.strict_user and any(step.differs for step in steps)
     if unmatched or differs or Status.FAILED in statuses:
         return Result.FAILED
-    undecided = policy.require_match and any(step.status is StepStatus.ERROR for step in steps)
-    return Result.ERROR if undecided or not statuses.issubset(_FINE) else Result.PASSED
+    undecided = policy.require_match and StepStatus.ERROR in places
+    return Result.ERROR if undecided or not all(status in _FINE for status in statuses) else Result.PASSED
