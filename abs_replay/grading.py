@@ -196,7 +196,8 @@ def _resolved(selection: Selection, settings: Settings) -> list[tuple[Trace, Ses
     known: dict[tuple[str, str], Session] = {}
     pairs, problems = [], dict[Problem, None]()
     for trace, template in selection.chosen:
-        key = template.name, exact_json.dumps([trace.bindings, trace.vars])
+        has_data = trace.bindings or trace.vars  # most have none, which needs no text to tell apart
+        key = template.name, exact_json.dumps([trace.bindings, trace.vars]) if has_data else ""
         try:
             if key not in known:
                 known[key] = resolve(template, trace, settings)
