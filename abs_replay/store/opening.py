@@ -232,11 +232,13 @@ def _connect(
 def attached(connection: DuckDBPyConnection, path: Path, patience: float) -> Iterator[str]:
     """Another store, to read from beside the open one; gives the name of it in SQL."""
     name = _utf8(path).replace("'", "''")
-    _insisting(path, patience, lambda: connection.execute(f"ATTACH '{name}' AS other (READ_ONLY)"))
+    ((own,),) = connection.execute("SELECT current_database()").fetchall()  # the name of its file
+    other = "another" if own.lower() == "other" else "other"
+    _insisting(path, patience, lambda: connection.execute(f"ATTACH '{name}' AS {other} (READ_ONLY)"))
     try:
-        yield "other"
+        yield other
     finally:
-        connection.execute("DETACH other")
+        connection.execute(f"DETACH {other}")
 
 
 def _insisting[Got](path: Path, patience: float, get: Callable[[], Got | None]) -> Got:

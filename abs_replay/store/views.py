@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 VIEWS = (*recorded_views.VIEWS, *graded_views.VIEWS)
-_SPOOLED = "SELECT 1 FROM duckdb_tables() WHERE temporary AND table_name = 'spooled'"
+_SPOOLED = "SELECT table_name FROM duckdb_tables() WHERE temporary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,16 @@ def create(connection: DuckDBPyConnection) -> None:
     """Make the views over the store that is open."""
     ((database,),) = connection.execute("SELECT current_database()").fetchall()
     quoted = database.replace('"', '""')
-    spooled = bool(connection.execute(_SPOOLED).fetchall())
-    tables = [*(f'"{quoted}".main.{table}' for table in EXCHANGE_TABLES), *["temp.main.spooled"] * spooled]
+    spooled = {table for (table,) in connection.execute(_SPOOLED).fetchall()}
+    tables = [f'"{quoted}".main.{table}' for table in EXCHANGE_TABLES]
+    tables += ["temp.main.spooled"] * ("spooled" in spooled)
     every = " UNION ALL BY NAME ".join(f"SELECT * FROM {table}" for table in tables)
+    instead = {"exchanges": f"({every})"}
+    for table in spooled - {"spooled"}:  # which stand before the store's own, and would before the view
+        connection.execute(f"ALTER TABLE temp.main.{table} RENAME TO spooled_{table}")
+        instead[table] = f"temp.main.spooled_{table}"
     for view in VIEWS:
-        connection.execute(view.sql(database, {"exchanges": f"({every})"}))
+        connection.execute(view.sql(database, instead))
 
 
 def described() -> tuple[Described, ...]:

@@ -157,3 +157,10 @@ def test_a_merge_of_no_store_changes_nothing(store: Store, tmp_path: Path) -> No
     with pytest.raises(StoreError, match="it is no DuckDB file"):
         store.merge(tmp_path / "text.duckdb")
     assert store.recordings() == before
+
+
+@pytest.mark.parametrize("name", ["other", "Other", "another"])
+def test_a_merge_does_not_depend_on_what_the_files_are_called(tmp_path: Path, name: str) -> None:
+    source = Store(tmp_path / "source" / f"{name}.duckdb")
+    source.begin(Recording("r", "demo", 1.0))
+    assert Store(tmp_path / f"{name}.duckdb").merge(source.path).recordings == 1

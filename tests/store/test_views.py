@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from abs_replay.exchange import Body, Channel, Exchange, Recording, Request, Response, Role
+from abs_replay.exchange import Body, Channel, Exchange, Mark, Recording, Request, Response, Role
 from abs_replay.judgement import AskedAt, Question, Usage
 from abs_replay.labels import Label
 from abs_replay.store import KeptAnswer, Note, Store, querying, views
@@ -256,3 +256,11 @@ def test_notes_and_the_annotated_trace_agree_on_its_tags(store: Store, ask: Ask)
         "SELECT ?::JSON = ?::JSON", [tags, '{"ticket":"42","name":"lost parcel"}']
     ).fetchall()
     assert dict(store.trace("t-1").tags) == {"ticket": "42", "name": "lost parcel"}
+
+
+def test_a_recording_that_began_in_the_spool_and_its_marks_can_be_asked_for(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store.duckdb")
+    store.begin(Recording("r-1", "first", 10.0))
+    store.spool.begin(Recording("r-2", "second", 20.0))
+    store.spool.append("r-2", [Mark(21.0, "refund")])
+    assert store.ask("SELECT name FROM recordings ORDER BY name").rows == (("first",), ("second",))
