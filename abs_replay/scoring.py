@@ -60,8 +60,8 @@ def evaluated(trace: Trace, session: Session, answers: Mapping[str, Answer], pol
         for index, behavior in enumerate(session.behaviors)
     ]
     context.behavior, context.blocked = None, block(session, alignment, verdicts)
-    steps = tuple(_behavior_result(context, index, verdicts[index]) for index in range(len(verdicts)))
-    chain = tuple(context.run(evaluation) for evaluation in session.evaluations)
+    steps = tuple([_behavior_result(context, index, each) for index, each in enumerate(verdicts)])
+    chain = tuple([context.run(evaluation) for evaluation in session.evaluations])
     questions = {question.digest: question for question in alignment.questions} | context.questions
     return Run(
         session=session.name,
@@ -97,7 +97,7 @@ def _settled(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
 
 def _of_behavior(context: Context, index: int) -> tuple[Verdict, ...]:
     context.behavior = index
-    return tuple(context.run(evaluation) for evaluation in context.session.behaviors[index].evaluations)
+    return tuple([context.run(evaluation) for evaluation in context.session.behaviors[index].evaluations])
 
 
 def _behavior_result(context: Context, index: int, verdicts: tuple[Verdict, ...]) -> BehaviorResult:

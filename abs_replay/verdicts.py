@@ -221,7 +221,7 @@ class Run:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """Every top-level verdict: those of the steps in order, then the chain's."""
-        of_steps = tuple(verdict for step in self.steps for verdict in step.evaluations)
+        of_steps = tuple([verdict for step in self.steps for verdict in step.evaluations])
         return of_steps + self.chain_evaluations
 
 

@@ -41,12 +41,13 @@ class Alignment:
 
 def align(trace: Trace, session: Session, answers: Mapping[str, Answer] | None = None) -> Alignment:
     """Align a trace with a session; `answers` are a judge's, by question digest (A7)."""
-    steps = tuple(step for step in trace.steps if step.visibility is not Visibility.INTERNAL)
+    internal = Visibility.INTERNAL
+    steps = tuple([step for step in trace.steps if step.visibility is not internal])
     turns = TraceTurns(steps, session.aliases, answers or {})
     aligned = aligned_turns(plan_of(session), turns)
     places = tuple(aligned.places())
     seen = _annotated(steps, places, session.behaviors)
-    extra = tuple(one.step.seq for one in seen if one.behavior is None and one.actor != "system")
+    extra = tuple([one.step.seq for one in seen if one.behavior is None and one.actor != "system"])
     kinds = Kinds(seen) if session.evaluations else None
     return Alignment(places, seen, extra, tuple(aligned.questions()), kinds)
 
@@ -59,7 +60,7 @@ def _annotated(
     for index, place in enumerate(places):
         if place.position is not None:
             takers.setdefault(place.position, index)
-    return tuple(_seen(step, takers.get(position), behaviors) for position, step in enumerate(steps))
+    return tuple([_seen(step, takers.get(position), behaviors) for position, step in enumerate(steps)])
 
 
 def _seen(step: Step, taker: int | None, behaviors: Sequence[Behavior]) -> Seen:

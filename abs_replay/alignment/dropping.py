@@ -138,12 +138,12 @@ class AlignedTurns:
     ) -> Place:
         if behavior in self.dropped:
             return Place(StepStatus.SKIPPED, pending=pending)
+        position = self.results[number].positions.get(behavior)
+        if position is not None:  # nearly all, and no user's
+            return Place(StepStatus.MATCHED, span.start + position, pending=pending)
         turn = self.turns[number] if number < len(self.turns) else None
         if behavior == self.formed[number].user:
             return self._user_place(turn, self.plan.behaviors[behavior])
-        position = self.results[number].positions.get(behavior)
-        if position is not None:
-            return Place(StepStatus.MATCHED, span.start + position, pending=pending)
         status, trouble = self._status(number, behavior)
         near = None
         if status is StepStatus.UNMATCHED:
