@@ -128,7 +128,7 @@ _FINE = (Status.PASSED, Status.SKIPPED)
 def _result(steps: Iterable[BehaviorResult], chain: Iterable[Verdict], policy: Policy) -> Result:
     """Fold checks and evaluations (R3): failed over undecided over passed."""
     steps = tuple(steps)
-    # Lists, since a set asks each enum member for its hash.
+    # Lists: of the few that a run has, a set costs more to make than it spares in looking.
     places = [step.status for step in steps]
     statuses = [verdict.status for verdict in chain]
     statuses.extend([verdict.status for step in steps for verdict in step.evaluations])
