@@ -114,12 +114,12 @@ class Recorder:
         try:
             self._store.end(self._id, time.time())
             self._is_in_the_store()
-        except StoreError as error:
+        except Exception as error:  # whatever it is, what was recorded is told of
             self._folding.missed()
-            self._complain(f"the end of the recording is not noted: {error}")
+            why = str(error) if isinstance(error, StoreError) else repr(error)
+            self._complain(f"the end of the recording is not noted: {why}")
             self._miss_what_is_gone()
-            if not self._store.spool.is_empty:
-                waits = self._store.spool.path
+            if waits := " and ".join(map(str, self._store.spool.files)):
                 self._complain(f"not all is in the store yet: {waits} waits beside it for the next to write")
         self.summary = replace(self.summary, spooled=self._folding.late)
         return self.summary

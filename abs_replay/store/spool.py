@@ -65,7 +65,12 @@ class Spool:
     @property
     def is_empty(self) -> bool:
         """Whether nothing waits beside the store."""
-        return not (self.path.exists() or self._aside.exists())
+        return not self.files
+
+    @property
+    def files(self) -> list[Path]:
+        """The files in which something waits beside the store."""
+        return [path for path in (self._aside, self.path) if path.exists()]
 
     def append(self, recording_id: str, kept: Sequence[Kept]) -> None:
         """Keep exchanges and marks until the store takes them; raises `StoreError`, then nothing was kept."""
