@@ -6,7 +6,7 @@ a file may be torn, damaged or written by others, and one line of it must not ke
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from abs_replay.exchange import Recording
@@ -25,7 +25,7 @@ from abs_replay.store.texts import quoted, storable
 
 # What JSON makes of a value that is none of ours.
 _FOREIGN = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
-_TYPES = {
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "VARCHAR": str,
     "DOUBLE": (float, int),
     "INTEGER": int,
@@ -80,8 +80,8 @@ def _fits(type_: str, value: Any) -> bool:
     """Whether a column of this type takes a value."""
     if value is None:
         return True
-    largest = _LARGEST.get(type_)
-    return isinstance(value, _TYPES[type_]) and (largest is None or -largest <= value < largest)
+    fits, largest = isinstance(value, _TYPES[type_]), _LARGEST.get(type_)
+    return fits and (largest is None or -largest <= value < largest)
 
 
 def recording_line(recording: Recording) -> str:

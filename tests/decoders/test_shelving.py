@@ -8,6 +8,7 @@ from abs_replay import exact_json
 from abs_replay.assembly import assemble, each_trace
 from abs_replay.decoders import Call, Message, Said, Shelf
 from abs_replay.decoders.shelving import SHORT
+from abs_replay.exact_json import Json
 from abs_replay.exchange import Body, Channel, Exchange, Request, Response, Role
 
 LONG = "ü\ud800 word " * SHORT
@@ -55,7 +56,8 @@ def test_what_stands_for_a_message_is_not_equal_to_another() -> None:
         shelf.kept(Message("tool", LONG, (), "c1", at="m[0]")),
     ]
     assert not [one for one in others if kept == one]
-    assert kept != LONG
+    words: object = LONG
+    assert kept != words
 
 
 def test_short_words_structures_and_what_says_more_than_words_stay_in_memory() -> None:
@@ -95,8 +97,8 @@ def test_traces_are_the_same_whether_words_wait_in_memory_or_on_a_shelf() -> Non
 def _turn(chat: str, number: int) -> Exchange:
     said = [f"{chat}/{each} {LONG[:1] * SHORT}" for each in range(2 * number + 2)]
     roles = ("user", "assistant")
-    messages = [{"role": roles[i % 2], "content": words} for i, words in enumerate(said)]
-    answer = {"choices": [{"index": 0, "message": messages.pop()}]}
+    messages: list[Json] = [{"role": roles[i % 2], "content": words} for i, words in enumerate(said)]
+    answer: Json = {"choices": [{"index": 0, "message": messages.pop()}]}
     sent, got = (
         Body(exact_json.dumps({"messages": messages}).encode()),
         Body(exact_json.dumps(answer).encode()),

@@ -37,11 +37,11 @@ def small(id_: str) -> Exchange:
 
 @given(st.dictionaries(st.text(max_size=5), st.one_of(st.none(), st.booleans(), st.floats(), st.text())))
 def test_values_in_pieces_are_what_one_encoding_of_them_is(values: dict[str, object]) -> None:
-    before, rows._SLICE = rows._SLICE, 3
+    before, rows.SLICE = rows.SLICE, 3
     try:
-        assert b"".join(rows._json_pieces(values)) == json.dumps(values).encode()
+        assert b"".join(rows.json_pieces(values)) == json.dumps(values).encode()
     finally:
-        rows._SLICE = before
+        rows.SLICE = before
 
 
 def test_a_table_of_chunks_is_what_one_encoding_of_it_is() -> None:
