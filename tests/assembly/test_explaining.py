@@ -38,3 +38,13 @@ def test_what_assembly_leaves_out_is_what_the_account_says_to_be_in_no_trace(mad
     account = explain(made)
     assert traces == account.traces
     assert sorted(map(repr, left)) == sorted(repr(fate) for fate in account.fates if not fate.traces)
+
+
+def test_a_poll_that_shows_nothing_yet_of_what_nobody_saw_asked_is_in_no_trace() -> None:
+    got = Body(b'{"id": "resp_1", "object": "response", "status": "queued", "output": []}')
+    channel, json = Channel(Role.LLM, "openai"), (("content-type", "application/json"),)
+    poll = Exchange("x", channel, 1.0, Request("GET", "/v1/responses/resp_1"), Response(200, json, got))
+    left: list[Fate] = []
+    assert assemble([poll], left_out=left.append) == explain([poll]).traces == ()
+    assert [(fate.exchange, fate.protocol) for fate in left] == [("x", "openai_responses")]
+    assert tuple(left) == explain([poll]).fates
