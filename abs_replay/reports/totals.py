@@ -125,5 +125,5 @@ def plural(count: int, noun: str) -> str:
 
 
 def _counted(keys: Sequence[tuple[str, StrEnum]], found: list[StrEnum]) -> dict[str, int]:
-    # Counted in C, where a Counter asks each enum member for its hash.
+    # A list counts in C; there are few keys.
     return {name: found.count(key) for name, key in keys}
