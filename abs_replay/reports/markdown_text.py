@@ -37,7 +37,7 @@ class Room:
 
 def length(text: str) -> int:
     """The length in UTF-16 units, which is what GitHub's pages and clients count."""
-    return len(text.encode("utf-16-le")) // 2
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def code(text: str, longest: int = LONGEST_NAME) -> str:

@@ -151,3 +151,7 @@ def test_a_comment_holds_ten_thousand_traces(many: str) -> None:
     assert text.count("<details>") == text.count("</details>")
     if many == "each its own":
         assert f"and {10_000 + 1429 - MOST_CHECKS} more checks" in text or "had no room here" in text
+
+
+def test_half_a_letter_has_a_length_too() -> None:
+    assert [length(text) for text in ("a", "\U0001f600", "\ud83d")] == [1, 2, 1]
